@@ -1,0 +1,1 @@
+"""What happened in a run, as plain data: no torch, no gradio."""

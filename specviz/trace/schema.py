@@ -1,0 +1,247 @@
+"""The trace: the records of a run and their meaning.
+
+A trace is the product's currency: the page, the charts, the command line, exports and importers all
+speak it. The records are standard dataclasses; `specviz.trace.files` reads, checks and writes them.
+
+Notation: p is the target's distribution, q the proposer's, both after the same processing
+(penalties, temperature, top-k, top-p, min-p). Probabilities are in [0, 1], entropies in nats, times in
+seconds on the lane's own clock. Leviathan et al. 2023 (arXiv 2211.17192); Chen et al. 2023 (2302.01318).
+"""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+from pydantic import ConfigDict
+
+FORMAT = "specviz-trace"
+VERSION = 1
+GREEDY_BELOW = 1e-5  # temperatures below this are greedy (one-hot) in every room
+
+Probability = Annotated[float, Ge(0.0), Le(1.0)]
+Seconds = Annotated[float, Ge(0.0)]
+TokenId = Annotated[int, Ge(0)]
+Verdict = Literal["accepted", "rejected", "not_judged", "cut"]
+Origin = Literal["accepted", "resampled", "bonus", "plain"]
+Finish = Literal["running", "budget", "eos", "stop", "context", "stopped", "failed"]
+
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user chose. Every field takes part in both lanes; nothing else does.
+
+    gamma: tokens drafted per round (0: plain decoding). temperature below 1e-5 is greedy. top_k 0 and
+    top_p 1 and min_p 0 are off. repetition_penalty divides or multiplies logits of tokens seen in the
+    prompt or the output (Keskar et al. 2019); presence and frequency penalties count the output only.
+    top_n: how many entries of each distribution the trace keeps.
+    chat: render the prompt with the target's chat template. control_tokens: text such as `<|im_end|>`
+    typed in the prompt becomes the control token instead of its characters.
+    """
+
+    gamma: int = 4
+    max_new_tokens: int = 64
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+    chat: bool = False
+    control_tokens: bool = False
+    top_n: int = 8
+    __pydantic_config__ = _STRICT
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature < GREEDY_BELOW
+
+
+@dataclass(slots=True)
+class Top:
+    """The largest entries of a distribution, largest first, and the mass of the rest: they sum to 1."""
+
+    ids: list[TokenId]
+    probs: list[Probability]
+    rest: Probability
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Drafted:
+    """One drafted token and what the rule said of it.
+
+    p, q: probability of this token under target and proposer. accept_prob: min(1, p/q). uniform: the number
+    in [0, 1) it was compared with (accepted if uniform < accept_prob); None if not judged. beta: sum over the
+    vocabulary of min(p, q) at this position. residual_top: max(0, p - q) normalised, at a rejection only.
+    target_top, draft_top: the models' own softmax at temperature 1 with no processing; kept for greedy runs,
+    where p and q are one-hot, and never used for a decision.
+    """
+
+    id: TokenId
+    p: Probability
+    q: Probability
+    accept_prob: Probability
+    verdict: Verdict
+    beta: Probability
+    entropy_p: float
+    entropy_q: float
+    p_top: Top
+    q_top: Top
+    uniform: Probability | None = None
+    residual_top: Top | None = None
+    target_top: Top | None = None
+    draft_top: Top | None = None
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Emitted:
+    """One token that entered the output, and where it came from.
+
+    p: its probability under the target. p_top, entropy_p: the target's distribution it came from; None for an
+    accepted draft or a resampled token, whose distribution stands in the drafted record of the same place.
+    gap: difference of the two largest target logits at this place (a near-tie if small).
+    fallback: the residual had no mass (rounding), so the token was drawn from p itself.
+    """
+
+    id: TokenId
+    origin: Origin
+    p: Probability
+    gap: float | None = None
+    p_top: Top | None = None
+    entropy_p: float | None = None
+    target_top: Top | None = None
+    fallback: bool = False
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Timing:
+    """Seconds of one round on the lane's clock; recording is not on the clock and stated beside it.
+
+    draft: one entry per draft step. other: everything in the round that is none of the rest.
+    """
+
+    draft: list[Seconds]
+    verify: Seconds
+    sampling: Seconds
+    other: Seconds
+    recording: Seconds = 0.0
+    __pydantic_config__ = _STRICT
+
+    @property
+    def total(self) -> float:
+        """Seconds of the round, recording left out."""
+        return sum(self.draft) + self.verify + self.sampling + self.other
+
+
+@dataclass(slots=True)
+class Round:
+    """One proposal (0..gamma tokens) and one target pass.
+
+    start: length of the sequence (prompt and output) when the round began.
+    note: why fewer than gamma tokens were drafted, if a limit and not the budget was the cause.
+    """
+
+    index: int
+    start: int
+    drafted: list[Drafted]
+    emitted: list[Emitted]
+    timing: Timing
+    note: str | None = None
+    __pydantic_config__ = _STRICT
+
+    @property
+    def judged(self) -> int:
+        return sum(d.verdict in ("accepted", "rejected") for d in self.drafted)
+
+    @property
+    def accepted(self) -> int:
+        return sum(d.verdict == "accepted" for d in self.drafted)
+
+
+@dataclass(slots=True)
+class Piece:
+    """How one token id is shown. text: its true text; for kind "bytes" (part of a character) hex pairs."""
+
+    text: str
+    kind: Literal["text", "bytes", "control"] = "text"
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class ModelInfo:
+    """A model of the run, as it was loaded."""
+
+    name: str
+    family: str
+    parameters: int
+    layers: int
+    vocab: int
+    dtype: str
+    device: str
+    context: int | None = None
+    revision: str | None = None
+    source: str | None = None
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Provenance:
+    """Where the figures come from: enough to run it again."""
+
+    date: str
+    specviz: str
+    torch: str
+    transformers: str
+    python: str
+    machine: str
+    threads: int
+    method: str
+    rule: str
+    target: ModelInfo
+    draft: ModelInfo | None = None
+    pair: str | None = None
+    notes: list[str] = field(default_factory=list)
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Prompt:
+    """The prompt as text (what the user typed) and as the ids that every lane was given."""
+
+    ids: list[TokenId]
+    text: str | None = None
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Trace:
+    """One lane of decoding, start to end; `baseline` is the plain lane that ran beside it.
+
+    pieces: display piece of every id that occurs anywhere in this trace. output_text: the exact decoded
+    output. prefill: seconds for the prompt, off the decode clock. finish: why it ended; `failure` is the
+    sentence if it failed. title, about: for recorded examples, what to look at.
+    """
+
+    settings: Settings
+    provenance: Provenance
+    prompt: Prompt
+    pieces: dict[TokenId, Piece]
+    rounds: list[Round] = field(default_factory=list)
+    output_ids: list[TokenId] = field(default_factory=list)
+    output_text: str = ""
+    prefill: Seconds = 0.0
+    finish: Finish = "running"
+    failure: str | None = None
+    title: str | None = None
+    about: str | None = None
+    baseline: "Trace | None" = None
+    format: Literal["specviz-trace"] = FORMAT
+    version: Literal[1] = VERSION
+    __pydantic_config__ = _STRICT
