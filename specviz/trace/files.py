@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from specviz.trace.errors import SpecvizError
-from specviz.trace.schema import FORMAT, VERSION, Trace
+from specviz.trace.schema import FORMAT, VERSION, Trace, round_ids
 
 MAX_BYTES = 64 * 1024 * 1024  # of JSON text, after decompression: a trace of 4,096 tokens is about 4 MB
 
@@ -50,7 +50,7 @@ def check(trace: Trace) -> None:
         emitted = [e.id for r in lane.rounds for e in r.emitted]
         if emitted != lane.output_ids:
             raise SpecvizError("This trace contradicts itself: the tokens of its rounds are not its output.")
-        if missing := _ids(lane) - lane.pieces.keys():
+        if missing := set(lane.prompt.ids).union(*map(round_ids, lane.rounds)) - lane.pieces.keys():
             raise SpecvizError(f"This trace has no text for token id {min(missing)}.")
     if trace.baseline and trace.baseline.baseline:
         raise SpecvizError("This trace is nested more than once; a baseline cannot have a baseline.")
@@ -117,17 +117,6 @@ def _csv(columns: list[str], rows: Any) -> str:
 def _inert(cell: Any) -> Any:
     """Model text must not start a formula in a spreadsheet (OWASP, CSV injection)."""
     return "'" + cell if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell
-
-
-def _ids(lane: Trace) -> set[int]:
-    ids = set(lane.prompt.ids) | set(lane.output_ids)
-    for record in lane.rounds:
-        tops = [e.p_top for e in record.emitted] + [e.target_top for e in record.emitted]
-        for d in record.drafted:
-            ids.add(d.id)
-            tops += [d.p_top, d.q_top, d.residual_top, d.target_top, d.draft_top]
-        ids.update(*(t.ids for t in tops if t))
-    return ids
 
 
 def _unzip(data: bytes) -> bytes:

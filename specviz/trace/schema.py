@@ -245,3 +245,11 @@ class Trace:
     format: Literal["specviz-trace"] = FORMAT
     version: Literal[1] = VERSION
     __pydantic_config__ = _STRICT
+
+
+def round_ids(record: Round) -> set[int]:
+    """Every token id that a round mentions."""
+    ids = {e.id for e in record.emitted} | {d.id for d in record.drafted}
+    tops = [t for e in record.emitted for t in (e.p_top, e.target_top)]
+    tops += [t for d in record.drafted for t in (d.p_top, d.q_top, d.residual_top, d.target_top, d.draft_top)]
+    return ids.union(*(t.ids for t in tops if t))

@@ -1,0 +1,1 @@
+"""The algorithm: speculative and plain decoding as iterators of rounds."""

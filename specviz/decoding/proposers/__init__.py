@@ -1,0 +1,1 @@
+"""Cheap ways to draft tokens."""

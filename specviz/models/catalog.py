@@ -1,0 +1,92 @@
+"""Named pairs (assets/pairs.toml), and where on this machine their files are."""
+
+import os
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from specviz.trace.errors import SpecvizError
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+FOLDER_VARIABLE = "SPECVIZ_MODELS"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """A pair that can be chosen by name. why_not: a sentence if it cannot be loaded here and now."""
+
+    key: str
+    title: str
+    about: str
+    target: str
+    draft: str
+    tokenizer: str | None = None
+    embedded: bool = False
+    why_not: str | None = None
+
+    @property
+    def available(self) -> bool:
+        return self.why_not is None
+
+
+def entries() -> list[CatalogEntry]:
+    """All named pairs, in the file's order, each with whether it can be loaded here."""
+    return [_entry(key, table) for key, table in _tables().items()]
+
+
+def find(key: str) -> CatalogEntry:
+    """The entry of that name. Raises SpecvizError with the names there are."""
+    tables = _tables()
+    if key not in tables:
+        raise SpecvizError(f"There is no pair named {key[:60]!r}; choose one of {', '.join(tables)}.", field="pair")
+    return _entry(key, tables[key])
+
+
+def local_folder(name: str) -> Path | None:
+    """The folder of a model named like `owner/model` or `family/part`, if its files are on this machine.
+
+    Looks in assets/models, then below SPECVIZ_MODELS (by full name, then by its last part), then in the
+    hub's cache. Touches no network.
+    """
+    for folder in _candidates(name):
+        if (folder / "config.json").is_file() or (folder / "tokenizer.json").is_file():
+            return folder
+    return _hub_snapshot(name)
+
+
+def may_download() -> bool:
+    """Whether the hub may be asked; off when the user set HF_HUB_OFFLINE."""
+    return os.environ.get("HF_HUB_OFFLINE", "0").upper() not in ("1", "ON", "YES", "TRUE")
+
+
+def _candidates(name: str) -> list[Path]:
+    found = [ASSETS / "models" / name]
+    if extra := os.environ.get(FOLDER_VARIABLE):
+        found += [Path(extra) / name, Path(extra) / name.rsplit("/", 1)[-1]]
+    return found
+
+
+def _hub_snapshot(name: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        config = try_to_load_from_cache(name, "config.json")
+    except HFValidationError:
+        return None
+    return Path(config).parent if isinstance(config, str) else None
+
+
+def _entry(key: str, table: dict[str, Any]) -> CatalogEntry:
+    missing = [n for n in (table["target"], table["draft"]) if local_folder(n) is None]
+    why_not = None
+    if missing and (table.get("embedded") or not may_download()):
+        why_not = f"{missing[0]} is not on this machine and downloads are switched off."
+    return CatalogEntry(key, **table, why_not=why_not)
+
+
+@cache
+def _tables() -> dict[str, dict[str, Any]]:
+    return tomllib.loads((ASSETS / "pairs.toml").read_text())

@@ -1,0 +1,149 @@
+"""The one place that touches caches: feed tokens, get logits, roll back.
+
+The key-value buffers are ours: allocated once for the run's limit; rollback moves a length and copies
+nothing; sliding-window layers keep all keys and the model's own mask hides the old ones. So rollback is
+exact and free for every attention model of transformers, whatever its window.
+"""
+
+import inspect
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from specviz.trace.errors import SpecvizError
+
+REFUSED = (
+    "{name} cannot take part: its memory of the text cannot be rolled back ({why}), so a rejected draft would "
+    "stay in it. Choose a model with attention layers only."
+)
+
+
+class BufferLayer(CacheLayerMixin):
+    """Keys and values of one layer, [1, heads, capacity, head_dim], of which the first `length` count."""
+
+    is_sliding = False
+    is_croppable = True
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__()
+        self.capacity = capacity
+        self.length = 0
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        # key_states, value_states: [1, heads, new, head_dim]; their head_dim may differ
+        self.keys = key_states.new_empty((*key_states.shape[:2], self.capacity, key_states.shape[3]))
+        self.values = value_states.new_empty((*value_states.shape[:2], self.capacity, value_states.shape[3]))
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        end = self.length + key_states.shape[2]
+        self.keys[:, :, self.length : end] = key_states
+        self.values[:, :, self.length : end] = value_states
+        self.length = end
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.length + query_length, 0
+
+    def get_seq_length(self) -> int:
+        return self.length
+
+    def get_max_length(self) -> int:
+        return -1  # not a static cache: the views that `update` returns have the true length
+
+    def crop(self, tokens_to_remove: int) -> None:
+        """Transformers' own sign (5.24): a negative count drops that many tokens."""
+        if not -self.length <= tokens_to_remove <= 0:
+            raise ValueError(f"cannot drop {-tokens_to_remove} of {self.length} cached tokens")
+        self.length += tokens_to_remove
+
+
+class Stepper:
+    """One model's place in one sequence. Single owner, not shared between runs; the model is never changed."""
+
+    def __init__(self, model: Any, capacity: int) -> None:
+        self.model = model
+        self.length = 0
+        self._capacity = capacity
+        self._cache = Cache(layer_class_to_replicate=partial(BufferLayer, capacity))
+        self._device = model_device(model)
+        self._accepts = _forward_arguments(type(model))
+
+    @torch.inference_mode()
+    def feed(self, ids: Sequence[int], keep: int = 1) -> Tensor:
+        """Append `ids` (at least one) and return the logits of the last `keep` of them, [keep, V], as computed.
+
+        Raises SpecvizError if the model did not store every token in the cache it was given.
+        """
+        end = self.length + len(ids)
+        if end > self._capacity:
+            raise ValueError(f"{end} tokens do not fit the {self._capacity} places of this run")
+        tokens = torch.tensor([ids], device=self._device)
+        arguments: dict[str, Any] = {"input_ids": tokens, "cache": self._cache, "use_cache": True}
+        if "position_ids" in self._accepts:
+            arguments["position_ids"] = torch.arange(self.length, end, device=self._device)[None]
+        if "logits_to_keep" in self._accepts:
+            arguments["logits_to_keep"] = keep
+        logits = self.model(**arguments).logits[0, -keep:]
+        self.length = end
+        self._assert_length()
+        return logits
+
+    def rollback(self, count: int) -> None:
+        """Forget the last `count` tokens."""
+        if count:
+            self._cache.crop(-count)
+            self.length -= count
+            self._assert_length()
+
+    def synchronize(self) -> None:
+        """Wait for the device, so that a clock read after this includes the work before it."""
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+    def _assert_length(self) -> None:
+        layers = self._cache.layers
+        if not layers or any(layer.get_seq_length() != self.length for layer in layers):
+            name = type(self.model).__name__
+            raise SpecvizError(REFUSED.format(name=name, why="some layers did not use the key-value cache"))
+
+
+def model_device(model: Any) -> torch.device:
+    """Where a model takes its ids: the device of its input embeddings."""
+    return model.get_input_embeddings().weight.device
+
+
+@torch.inference_mode()
+def require_rollback(model: Any, name: str) -> None:
+    """Raise SpecvizError, with the reason, if a rejected token would leave something behind in `model`.
+
+    Feeds a few tokens, rolls one back and compares with a fresh run of the same shapes: the logits must agree.
+    It also warms the model up.
+    """
+    if getattr(model, "_is_stateful", False):
+        raise SpecvizError(REFUSED.format(name=name, why="recurrent layers keep one running state"))
+    used, fresh = Stepper(model, 8), Stepper(model, 8)
+    try:
+        used.feed([0, 1])
+        used.feed([2])
+        used.rollback(1)
+        after = used.feed([1]).float()
+        fresh.feed([0, 1])
+        before = fresh.feed([1]).float()
+    except SpecvizError:
+        raise SpecvizError(REFUSED.format(name=name, why="some layers did not use the key-value cache")) from None
+    except (AttributeError, TypeError, ValueError, NotImplementedError) as error:
+        raise SpecvizError(REFUSED.format(name=name, why=f"it refused the key-value cache: {error}")) from None
+    if not torch.allclose(after, before, rtol=1e-3, atol=1e-3, equal_nan=True):
+        raise SpecvizError(REFUSED.format(name=name, why="a test rollback changed its next prediction"))
+
+
+@lru_cache(maxsize=64)
+def _forward_arguments(kind: type) -> frozenset[str]:
+    return frozenset(inspect.signature(kind.forward).parameters)

@@ -1,0 +1,91 @@
+"""May these two work together? Vocabularies by content, special tokens, widths, ends of sequence."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specviz.trace.errors import SpecvizError
+
+
+def logits_width(model: Any) -> int:
+    """Number of logits, which may exceed the number of tokens (padding)."""
+    return int(model.config.get_text_config().vocab_size)
+
+
+def eos_ids(model: Any, tokenizer: Any | None) -> frozenset[int]:
+    """Every id that ends the text: the union of generation config, config and tokenizer. Target's only."""
+    found: set[int] = set()
+    for source in (getattr(model, "generation_config", None), model.config, tokenizer):
+        value = getattr(source, "eos_token_id", None)
+        if isinstance(value, int):
+            found.add(value)
+        elif isinstance(value, Iterable):
+            found.update(int(v) for v in value)
+    return frozenset(found)
+
+
+def allowed_ids(tokenizer: Any | None, width: int) -> Tensor | None:
+    """[width] bool: ids that stand for a token; None if all do or there is no tokenizer."""
+    if tokenizer is None:
+        return None
+    allowed = torch.zeros(width, dtype=torch.bool)
+    ids = torch.tensor([i for i in tokenizer.get_vocab().values() if i < width])
+    allowed[ids] = True
+    return None if bool(allowed.all()) else allowed
+
+
+def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[str]:
+    """Notices about differences that do no harm. Raises SpecvizError if ids mean different strings.
+
+    The body of the vocabulary and the special tokens are compared apart: bases and instruct variants often
+    share the body only. Lengths alone prove nothing, padding is allowed.
+    """
+    notices = []
+    width = logits_width(draft)
+    if width != pair.width:
+        notices.append(
+            f"The target has {pair.width} logits, the draft {width}: the draft's are "
+            f"{'cut' if width > pair.width else 'padded with probability 0'} to the target's width."
+        )
+    if pair.allowed is not None:
+        unused = int((~pair.allowed).sum())
+        notices.append(f"{unused} logits of the target stand for no token; they get probability 0 everywhere.")
+    if tokenizer is not None and pair.tokenizer is not None:
+        notices += _compare_tokens(pair.tokenizer, tokenizer)
+    return notices
+
+
+def _compare_tokens(target: Any, draft: Any) -> list[str]:
+    ours, theirs = _by_id(target), _by_id(draft)
+    specials = _specials(target) | _specials(draft)
+    for i in sorted(ours.keys() & theirs.keys()):
+        if ours[i] != theirs[i] and i not in specials:
+            raise SpecvizError(
+                f"These two have different vocabularies: id {i} is {ours[i][:40]!r} for the target and "
+                f"{theirs[i][:40]!r} for the draft. Choose a draft of the same family."
+            )
+    body = {i for i in ours.keys() ^ theirs.keys() if i not in specials}
+    shared = len(ours.keys() & theirs.keys())
+    if len(body) > shared:
+        raise SpecvizError(
+            f"These two have different vocabularies: they share only {shared} of {len(ours | theirs)} ids. "
+            "Choose a draft of the same family."
+        )
+    different = [i for i in sorted(specials) if ours.get(i) != theirs.get(i)]
+    if not different:
+        return []
+    i = different[0]
+    return [
+        f"{len(different)} special tokens differ (first: id {i} is {ours.get(i)!r} for the target, "
+        f"{theirs.get(i)!r} for the draft); the target's meaning counts."
+    ]
+
+
+def _by_id(tokenizer: Any) -> dict[int, str]:
+    return {i: t for t, i in tokenizer.get_vocab().items()}
+
+
+def _specials(tokenizer: Any) -> set[int]:
+    return set(tokenizer.added_tokens_decoder) | set(tokenizer.all_special_ids)
