@@ -1,0 +1,91 @@
+"""The figures strip: short texts with their kind and counts, as the player shows them."""
+
+from typing import Any
+
+from specviz.analysis.speed import percents, speedup, time_split
+from specviz.analysis.totals import Totals
+from specviz.analysis.words import count, milliseconds
+from specviz.trace.schema import Trace
+
+Figures = dict[str, dict[str, Any]]
+
+
+def run_figures(trace: Trace, speculative: Totals, plain: Totals | None) -> Figures:
+    """All figures of a run from the sums of its lanes. Cost does not depend on the length of the run."""
+    return {
+        "speedup": _speedup(speculative, plain),
+        "tokens_per_pass": _tokens_per_pass(speculative),
+        "acceptance": _acceptance(trace, speculative),
+        "alpha": _alpha(trace, speculative),
+        "time_split": _time_split(speculative),
+    }
+
+
+def trace_figures(trace: Trace) -> Figures:
+    """The figures of a whole trace."""
+    plain = Totals.of(trace.baseline.rounds) if trace.baseline else None
+    return run_figures(trace, Totals.of(trace.rounds), plain)
+
+
+def _figure(value: str | None, kind: str, detail: str, **more: Any) -> dict[str, Any]:
+    return {"value": value, "kind": kind, "detail": detail, **more}
+
+
+def _speedup(speculative: Totals, plain: Totals | None) -> dict[str, Any]:
+    gain = speedup(speculative, plain)
+    if gain is None or plain is None:
+        missing = "no plain lane ran beside this run" if plain is None else "no token of both lanes yet"
+        return _figure(None, "measured", missing)
+    lanes = (("plain", plain), ("speculative", speculative))
+    parts = [f"{name} {milliseconds(t.seconds_per_token or 0)} a token over {count(t.emitted, 'token')}"
+             for name, t in lanes]  # fmt: skip
+    lengths = "" if plain.emitted == speculative.emitted else "; the lengths differ, so compare per token"
+    return _figure(f"{gain:.2f}×", "measured", f"{'; '.join(parts)}{lengths}; decoding only, prefill apart")
+
+
+def _tokens_per_pass(speculative: Totals) -> dict[str, Any]:
+    value = speculative.tokens_per_pass
+    if value is None:
+        return _figure(None, "measured", "no target pass yet")
+    passes = count(speculative.rounds, "target pass")
+    return _figure(f"{value:.2f}", "measured", f"{count(speculative.emitted, 'token')} / {passes}")
+
+
+def _acceptance(trace: Trace, speculative: Totals) -> dict[str, Any]:
+    if not speculative.judged:
+        return _figure(None, "measured", _no_drafts(trace))
+    hits, of, drafted = speculative.accepted, speculative.judged, speculative.drafted
+    detail = (
+        f"accepted / judged tokens; {hits}/{drafted} = {hits / drafted:.0%} of all drafted; "
+        f"{count(speculative.draft_rounds, 'round')} with drafts"
+    )
+    return _figure(f"{hits}/{of} · {hits / of:.0%}", "measured", detail)
+
+
+def _alpha(trace: Trace, speculative: Totals) -> dict[str, Any]:
+    alpha = speculative.alpha
+    if alpha is None:
+        return _figure(None, "exact", _no_drafts(trace))
+    greedy = "; at temperature 0 each is 0 or 1" if trace.settings.greedy else ""
+    places = count(speculative.judged, "judged place")
+    return _figure(f"{alpha:.2f}", "exact", f"mean of beta = Σ min(p, q) over {places}{greedy}")
+
+
+def _time_split(speculative: Totals) -> dict[str, Any]:
+    parts = time_split(speculative)
+    if parts is None:
+        return _figure(None, "measured", "no round yet")
+    shares = {name: share for name, share in percents(parts).items() if share}
+    value = " · ".join(f"{name} {share}%" for name, share in shares.items())
+    detail = (
+        f"of {milliseconds(speculative.seconds)} decoding; recording took another "
+        f"{milliseconds(speculative.recording)}, off the clock"
+    )
+    return _figure(value, "measured", detail, parts={name: round(s, 6) for name, s in parts.items()})
+
+
+def _no_drafts(trace: Trace) -> str:
+    """Why there is no acceptance to show."""
+    if trace.settings.gamma == 0:
+        return "no drafts: gamma is 0"
+    return "no drafts yet" if trace.finish == "running" else "no drafts in this run"
