@@ -19,15 +19,14 @@ class Race:
     behind moves next, so both show the same moment. `trace` is the speculative lane, `trace.baseline` the plain.
     """
 
-    def __init__(self, pair: Pair, prompt: str | Sequence[int], settings: Settings) -> None:
+    def __init__(self, pair: Pair, prompt: str | Sequence[int], settings: Settings, plain: bool) -> None:
         self._pair, self._prompt, self._settings = pair, prompt, settings
-        self._lanes: dict[Lane, Run] = {
-            "speculative": speculate(pair, prompt, settings),
-            "plain": decode_plain(pair, prompt, settings),
-        }
-        self._clock: dict[Lane, float] = dict.fromkeys(self._lanes, 0.0)
+        self._lanes: dict[Lane, Run] = {"speculative": speculate(pair, prompt, settings)}
         self.trace: Trace = self._lanes["speculative"].trace
-        self.trace.baseline = self._lanes["plain"].trace
+        if plain:
+            self._lanes["plain"] = decode_plain(pair, prompt, settings)
+            self.trace.baseline = self._lanes["plain"].trace
+        self._clock: dict[Lane, float] = dict.fromkeys(self._lanes, 0.0)
         self._steps = self._race()
 
     def __iter__(self) -> Self:
@@ -61,9 +60,11 @@ class Race:
             yield lane, record
 
 
-def race(pair: Pair, prompt: str | Sequence[int], settings: Settings | None = None) -> Race:
-    """Start a race of `speculate` against `decode_plain`; errors as `speculate`."""
-    return Race(pair, prompt, settings or Settings())
+def race(
+    pair: Pair, prompt: str | Sequence[int], settings: Settings | None = None, plain: bool = True
+) -> Race:
+    """Start a race of `speculate` against `decode_plain` (unless `plain` is False); errors as `speculate`."""
+    return Race(pair, prompt, settings or Settings(), plain)
 
 
 def warm_up(pair: Pair, prompt: str | Sequence[int], settings: Settings) -> None:

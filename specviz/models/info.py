@@ -4,6 +4,7 @@ import os
 import platform
 import re
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def provenance(
     )
 
 
+@cache
 def machine_name(device: str) -> str:
     """The processor or GPU, never the host's name."""
     if device.startswith("cuda"):

@@ -1,0 +1,15 @@
+"""Shared by all tests: no network, small thread pools (tiny models run fastest on one thread)."""
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)
