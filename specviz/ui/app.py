@@ -1,0 +1,75 @@
+"""The whole page, and how it is served."""
+
+import logging
+import threading
+from typing import Any
+
+import gradio as gr
+
+from specviz.ui.api import make_run_trace
+from specviz.ui.desk import Desk
+from specviz.ui.engine import Engine, local_engine
+from specviz.ui.playground import Playground
+from specviz.ui.stops import Stops
+from specviz.ui.theme import CSS, theme
+
+logger = logging.getLogger(__name__)
+_MOST_BODY = 32 * 1024 * 1024  # bytes of one request: an imported trace of 4,096 tokens is about 5 MB
+
+
+def build(engine: Engine | None = None, warm: bool = True) -> gr.Blocks:
+    """The page. warm: load the first pair in the background once a visitor has the page."""
+    engine = engine or local_engine()
+    desk, stops = Desk(engine.load), Stops()
+
+    def _leave(request: gr.Request) -> None:
+        stops.stop(str(request.session_hash))
+
+    with gr.Blocks(title="specviz: speculative decoding, token by token", fill_width=True) as page:
+        gr.Markdown("# specviz\nReal speculative decoding, one round at a time, every number measured.",
+                    elem_id="sv-title")  # fmt: skip
+        with gr.Tabs(), gr.Tab("Playground"):
+            Playground(engine, desk, stops)
+        gr.api(make_run_trace(engine, desk), api_name="run_trace", concurrency_limit=2)
+        page.unload(_leave)
+        if warm:
+            page.load(_Warm(engine, desk), None, None, queue=False, api_visibility="private")
+    return page.queue(max_size=32)
+
+
+def launch_options() -> dict[str, Any]:
+    """Arguments of `launch` for `build()`; gradio reads GRADIO_SERVER_NAME and GRADIO_SERVER_PORT itself."""
+    return {
+        "theme": theme(),
+        "css": CSS,
+        "run_history": False,
+        "ssr_mode": False,
+        "max_file_size": "5mb",
+        "footer_links": ["api", "settings"],
+        "app_kwargs": {"max_body_size": _MOST_BODY},
+    }
+
+
+class _Warm:
+    """Loads the first available pair once, in a thread of its own, so that the first Run starts at once."""
+
+    def __init__(self, engine: Engine, desk: Desk) -> None:
+        self._engine, self._desk = engine, desk
+        self._once = threading.Lock()
+
+    def __call__(self) -> None:
+        if self._once.acquire(blocking=False):
+            threading.Thread(target=self._load, name="warm", daemon=True).start()
+
+    def _load(self) -> None:
+        key = next(
+            (entry.key for entry in self._engine.entries() if entry.embedded and entry.available), None
+        )
+        if key is None:
+            return
+        try:
+            with self._desk.take_ticket() as ticket:
+                if ticket.ahead == 0:
+                    ticket.pair(key)
+        except Exception as error:
+            logger.warning("the pair could not be loaded ahead: %s", error)

@@ -1,0 +1,114 @@
+"""A live run: waits for its turn, loads the pair, races both lanes, and yields what the page shows."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from time import monotonic, sleep
+from traceback import format_exception
+from typing import Any
+
+from specviz.analysis.words import count
+from specviz.trace.errors import SpecvizError
+from specviz.trace.schema import Settings
+from specviz.ui.desk import Desk, Ticket
+from specviz.ui.engine import Engine, Race
+from specviz.ui.writer import TraceWriter
+
+logger = logging.getLogger(__name__)
+FRAME = 0.125  # seconds between updates of the page
+CHARTS = 1.0  # seconds between updates of the charts, at least
+CHARTS_SHARE = 0.1  # and this share of the run so far: the lines of old charts stay in the buffer
+POLL = 0.25  # seconds between looks at the line of waiting runs
+_UNFORESEEN = "The run failed for a reason that specviz did not foresee; its log has the details."
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to run."""
+
+    pair: str
+    prompt: str
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What changes on the page. text: the player's lines so far, or None to leave the player as it is.
+
+    problems: field name -> sentence beside its control.
+    """
+
+    status: str
+    text: str | None = None
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def live_run(engine: Engine, desk: Desk, order: Order, stop: threading.Event) -> Iterator[Update]:
+    """Updates of the page from the first wait to the end. Closing the generator releases everything at once;
+    setting `stop` ends the run after the current round, with its figures. Never raises.
+    """
+    try:
+        with desk.take_ticket() as ticket:
+            yield from _wait(ticket, stop)
+            if stop.is_set():
+                yield Update("Stopped before it began.")
+                return
+            yield Update(f"Loading {order.pair} …")
+            yield from _decode(engine, ticket.pair(order.pair), order, stop)
+            return
+    except Exception as error:
+        failed = _told(error)
+    yield failed
+
+
+def _wait(ticket: Ticket, stop: threading.Event) -> Iterator[Update]:
+    while (ahead := ticket.ahead) and not stop.is_set():
+        yield Update(f"Busy: waiting for {count(ahead, 'other run')} to end.")  # a closed tab ends it here
+        sleep(POLL)
+
+
+def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> Iterator[Update]:
+    settings = order.settings if pair.draft_problem is None else replace(order.settings, gamma=0)
+    status = " ".join(filter(None, ["Decoding.", pair.draft_problem, *pair.notices]))
+    failure = None
+    with engine.race(pair, order.prompt, settings, pair.draft_problem is None) as race:
+        writer = TraceWriter(race.trace, "live")
+        yield Update(status, writer.text)
+        try:
+            yield from _rounds(race, writer, status, stop)
+        except Exception as error:
+            failure = _told(error).status
+    trace = race.trace
+    if failure and trace.finish != "failed":
+        trace.finish, trace.failure = "failed", failure
+    writer.write_end()
+    ended = {"failed": f"Failed: {trace.failure}", "stopped": "Stopped."}.get(trace.finish, "Finished.")
+    yield Update(" ".join(filter(None, [ended, pair.draft_problem])), writer.text)
+
+
+def _rounds(race: Race, writer: TraceWriter, status: str, stop: threading.Event) -> Iterator[Update]:
+    """The rounds of both lanes until the end or the stop, in updates paced for the page."""
+    begun = frame = charts = monotonic()
+    for lane, record in race:
+        writer.push(lane, record)
+        if stop.is_set():
+            return
+        now = monotonic()
+        if now - frame < FRAME:
+            continue
+        writer.write_rounds()
+        if now - charts > max(CHARTS, CHARTS_SHARE * (now - begun)):
+            writer.write_charts()
+            charts = now
+        yield Update(status, writer.text)
+        frame = monotonic()
+
+
+def _told(error: Exception) -> Update:
+    """An error as what the page says; what nobody foresaw goes to the log."""
+    if isinstance(error, SpecvizError):
+        sentence = str(error)
+        return Update(sentence, problems={error.field: sentence} if error.field else {})
+    logger.error("a live run failed\n%s", "".join(format_exception(error)))  # as text: frames hold models
+    return Update(_UNFORESEEN)

@@ -1,0 +1,124 @@
+"""The Playground: controls on the left, the player on the right, and what happens between them."""
+
+import html
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import gradio as gr
+
+from specviz.trace.errors import SpecvizError
+from specviz.trace.files import loads
+from specviz.ui.checks import read_settings
+from specviz.ui.controls import QUIET, Controls
+from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.engine import Engine
+from specviz.ui.examples import recorded_lines, recorded_runs
+from specviz.ui.live import Order, Update, live_run
+from specviz.ui.player import StepPlayer
+from specviz.ui.stops import Stops
+from specviz.ui.writer import replay_lines
+
+Updates = dict[Any, Any]
+
+
+class Playground:
+    """Lays itself out in the current Blocks. `stops`: the runs of each visitor."""
+
+    def __init__(self, engine: Engine, desk: Desk, stops: Stops) -> None:
+        self._engine, self._desk, self._stops = engine, desk, stops
+        self._runs = recorded_runs()
+        self._controls = Controls()
+        self._lay_out()
+        self._wire()
+
+    def _lay_out(self) -> None:
+        with gr.Row(elem_id="sv-page"):
+            with gr.Column(elem_id="sv-start", min_width=280):
+                self._lay_out_recorded()
+                self._controls.start(self._engine.entries())
+                with gr.Row(elem_id="sv-run"):
+                    self._run = gr.Button("Run", variant="primary", min_width=80)
+                    self._stop = gr.Button("Stop", min_width=80)
+                self._status = gr.HTML(
+                    elem_id="sv-status",
+                    html_template="<p role='status'>${value}</p>",
+                    apply_default_css=False,
+                )
+            with gr.Column(elem_id="sv-settings", min_width=280):
+                self._controls.settings()
+                self._controls.more()
+            with gr.Column(elem_id="sv-view", min_width=280):
+                first = next(iter(self._runs), None)
+                self._player = StepPlayer(recorded_lines(first) if first else "", elem_id="sv-player")
+
+    def _lay_out_recorded(self) -> None:
+        choices = [(title, name) for name, title in self._runs.items()]
+        self._recorded = gr.Radio(
+            choices,
+            value=choices[0][1] if choices else None,
+            label="Recorded runs" if choices else "Recorded runs: none here yet. Press Run to make one",
+            elem_id="sv-recorded",
+        )
+
+    def _wire(self) -> None:
+        self._controls.wire()
+        places = [*self._controls.problem_updates({"stop": ""}), self._player, self._status, self._recorded]
+        running = self._run.click(
+            self._start,
+            {*self._controls.inputs.values()},
+            places,
+            concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
+            show_progress="hidden",
+            api_visibility="private",
+        )
+        self._stop.click(self._request_stop, None, self._status, **QUIET)
+        shown = [self._player, self._status, self._recorded]
+        self._recorded.input(self._show_recorded, self._recorded, shown, cancels=[running], **QUIET)
+        self._player.trace_import(self._show_import, None, shown, cancels=[running], **QUIET)
+
+    def _start(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
+        """A live run, as updates of the page."""
+        named = {name: values.get(control) for name, control in self._controls.inputs.items()}
+        settings, problems = read_settings(named)
+        yield self._controls.problem_updates(problems)
+        if problems:
+            yield self._say("Nothing was run: change what is marked in red.")
+            return
+        order = Order(str(named["pair"]), named["prompt"], settings)
+        with (
+            self._stops.watch(str(request.session_hash)) as stop,
+            closing(live_run(self._engine, self._desk, order, stop)) as updates,
+        ):
+            for update in updates:
+                yield self._show(update)
+
+    def _show(self, update: Update) -> Updates:
+        page = self._say(update.status)
+        if update.text is not None:
+            page |= {self._player: update.text, self._recorded: None}
+        if update.problems:
+            page |= self._controls.problem_updates(update.problems)
+        return page
+
+    def _request_stop(self, request: gr.Request) -> Any:
+        if self._stops.stop(str(request.session_hash)):
+            return gr.skip()  # the run itself says when it has stopped
+        return html.escape("Nothing is running.")
+
+    def _show_recorded(self, name: str) -> Updates:
+        if name not in self._runs:
+            return self._say("There is no such recorded run.")
+        return {self._player: recorded_lines(name), **self._say("")}
+
+    def _show_import(self, event: gr.EventData) -> Updates:
+        """The text that the player read from a file; the page keeps what it shows unless it is a trace."""
+        text = event._data.get("text") if isinstance(event._data, dict) else None
+        try:
+            trace = loads(text if isinstance(text, str) else "")
+        except SpecvizError as error:
+            return self._say(str(error))
+        return {self._player: replay_lines(trace, "imported"), self._recorded: None, **self._say("Imported.")}
+
+    def _say(self, sentence: str) -> Updates:
+        return {self._status: html.escape(sentence)}
