@@ -1,0 +1,149 @@
+// Plotly charts under the stream. Python sends complete figures; here they get the theme's colours and a cursor.
+const charts = { cards: new Map(), drawn: -1, timer: 0, busy: false, lastDraw: 0 };
+const DRAW_EVERY = 250; // ms between redraws while a run streams
+
+// One copy of plotly.js for the page, loaded when the first chart is to be drawn, kept apart from other versions.
+function loadPlotly() {
+  window.specvizPlotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement('script'), root = (window.gradio_config?.root ?? '').replace(/\/$/, '');
+    script.src = root + '/gradio_api/file=' + find('.sv').dataset.plotly;
+    script.async = true;
+    script.onload = () => resolve(window.Plotly);
+    script.onerror = () => reject(new Error('plotly.js could not be loaded'));
+    document.head.append(script);
+  });
+  return window.specvizPlotly;
+}
+
+function chartCard(name) {
+  if (charts.cards.has(name)) return charts.cards.get(name);
+  const node = el('figure', 'chart'), head = el('figcaption'), host = el('div', 'chart-host'), plot = el('div', 'plot'), cursor = el('div', 'cursor');
+  head.append(el('h4'), el('p', 'chart-note'));
+  host.append(plot, cursor);
+  cursor.hidden = true;
+  const table = el('details', 'data-table'), body = el('div', 'table-box');
+  table.append(el('summary'), body);
+  body.tabIndex = 0;
+  body.setAttribute('role', 'region');
+  node.append(head, host, table);
+  find('.charts-grid').append(node);
+  const card = { name, node, head, plot, cursor, table, body, figure: null };
+  table.addEventListener('toggle', () => { if (table.open) fillTable(card); });
+  charts.cards.set(name, card);
+  return card;
+}
+
+function clearCharts() {
+  for (const card of charts.cards.values()) { if (card.drawn) window.Plotly?.purge(card.plot); card.node.remove(); }
+  charts.cards.clear();
+  charts.drawn = -1;
+}
+
+function scheduleCharts() {
+  if (charts.timer || !run || charts.drawn === run.chartsVersion) return;
+  find('.charts').hidden = Object.keys(run.charts).length === 0;
+  const wait = Math.max(0, charts.lastDraw + DRAW_EVERY - performance.now());
+  charts.timer = setTimeout(() => { charts.timer = 0; drawCharts(); }, wait);
+}
+
+// One chart a task, so that no task is long; a newer set of figures waits for the next turn.
+async function drawCharts() {
+  if (charts.busy || !element.isConnected || find('.sv').offsetWidth === 0) return;
+  charts.busy = true;
+  const drawing = run;
+  charts.drawn = run.chartsVersion;
+  try {
+    for (const [name, figure] of Object.entries(run.charts)) {
+      const card = chartCard(name);
+      card.figure = figure;
+      setText(card.head.children[0], known('chart.' + name) ? say('chart.' + name) : name.replaceAll('_', ' '));
+      const hasCursor = Boolean(figure.layout?.meta?.cursor);
+      setText(card.head.children[1], [figure.note, hasCursor && say('cursorNote')].filter(Boolean).join(' '));
+      setText(card.table.firstChild, say('dataTable'));
+      card.body.setAttribute('aria-label', say('dataTable') + ': ' + card.head.children[0].textContent);
+      if (card.table.open) fillTable(card);
+      await drawOne(card);
+      await new Promise(resolve => setTimeout(resolve));
+      if (run !== drawing) break;
+    }
+  } finally {
+    charts.busy = false;
+    charts.lastDraw = performance.now();
+    scheduleCharts();
+  }
+}
+
+async function drawOne(card) {
+  try {
+    const plotly = await loadPlotly();
+    const figure = themed(card.figure), layout = { ...chartLayout(), ...figure.layout };
+    for (const axisName of Object.keys(layout).filter(key => /^[xy]axis\d*$/.test(key)).concat('xaxis', 'yaxis'))
+      layout[axisName] = { ...chartAxis(), ...layout[axisName] };
+    delete layout.template;
+    await plotly.react(card.plot, figure.data, layout, { responsive: true, displayModeBar: false });
+    if (!card.drawn) card.plot.on('plotly_afterplot', () => placeCursor(card));
+    card.drawn = true;
+    placeCursor(card);
+  } catch (error) {
+    console.error(error);
+    setText(card.head.children[1], say('chartFailed'));
+  }
+}
+
+function cssValue(name) { return getComputedStyle(find('.sv')).getPropertyValue(name).trim(); }
+
+function chartLayout() {
+  return { height: 260, margin: { l: 48, r: 12, t: 10, b: 40 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', uirevision: run.id,
+    font: { color: cssValue('--sv-ink'), size: 12, family: getComputedStyle(find('.sv')).fontFamily }, hoverlabel: { font: { color: cssValue('--sv-ink') }, bgcolor: cssValue('--sv-paper') } };
+}
+
+function chartAxis() {
+  return { gridcolor: cssValue('--sv-line'), linecolor: cssValue('--sv-line'), zerolinecolor: cssValue('--sv-line'), automargin: true };
+}
+
+// Colours are names in the figures; markup in labels stays text, but for the few tags plotly lays text out with.
+function themed(value) {
+  if (typeof value === 'string') {
+    const coloured = value.replace(/var\((--[\w-]+)\)/g, (whole, name) => cssValue(name) || cssValue('--sv-ink'));
+    return coloured.replace(/<(?!\/?(?:br|b|i|sub|sup|extra)\s*\/?>)/gi, '&lt;');
+  }
+  if (Array.isArray(value)) return typeof value[0] === 'number' ? value : value.map(themed);
+  if (value && typeof value === 'object') return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, themed(inner)]));
+  return value;
+}
+
+function placeCursor(card) {
+  const kind = card.figure?.layout?.meta?.cursor, axis = card.plot._fullLayout?.xaxis;
+  const value = kind === 'time' ? player.clock : kind === 'round' ? Math.min(player.step, roundCount()) : null;
+  const x = value === null || !axis ? NaN : axis.l2p(axis.d2l(value));
+  card.cursor.hidden = !(x >= 0 && x <= axis?._length);
+  if (card.cursor.hidden) return;
+  const size = card.plot._fullLayout._size;
+  card.cursor.style.transform = `translateX(${axis._offset + x}px)`;
+  card.cursor.style.top = size.t + 'px';
+  card.cursor.style.height = size.h + 'px';
+}
+
+function moveCursors() { for (const card of charts.cards.values()) if (card.drawn) placeCursor(card); }
+
+// plotly's own packed arrays, as its Python package writes numpy columns.
+function numbersOf(column) {
+  if (!column?.bdata) return Array.isArray(column) ? column : [];
+  const types = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, i2: Int16Array, u2: Uint16Array, i1: Int8Array, u1: Uint8Array };
+  return [...new types[column.dtype](Uint8Array.from(atob(column.bdata), char => char.charCodeAt(0)).buffer)];
+}
+
+function fillTable(card) {
+  const table = el('table'), head = table.createTHead().insertRow(), body = table.createTBody();
+  const withText = card.figure.data.some(trace => Array.isArray(trace.text));
+  const axisTitle = name => card.figure.layout?.[name]?.title?.text ?? say('col.' + name[0]);
+  for (const name of [say('col.series'), axisTitle('xaxis'), axisTitle('yaxis'), ...(withText ? [say('col.text')] : [])]) head.append(el('th', '', name));
+  for (const trace of card.figure.data) {
+    const x = numbersOf(trace.x), y = numbersOf(trace.y);
+    for (let k = 0; k < Math.max(x.length, y.length); k++) {
+      const line = body.insertRow(), text = Array.isArray(trace.text) ? trace.text[k] : '';
+      for (const cell of [trace.name ?? '', x[k], y[k], ...(withText ? [text] : [])]) line.append(el('td', '', cell === undefined || cell === null ? '' : String(cell)));
+    }
+  }
+  card.body.replaceChildren(table);
+}

@@ -1,0 +1,127 @@
+// One lane of token chips. Rounds stand in pages, built in slices; a step touches only the pages between
+// the old and the new place, and chips that are not there yet stay invisible without moving the others.
+const PAGE = { speculative: { soft: 24, hard: 40 }, plain: { soft: 64, hard: 96 } };
+
+function newLaneView(key) {
+  const box = find('.lane-' + key);
+  return { key, box, strip: box.querySelector('.strip'), info: box.querySelector('.lane-info'), pages: [], pageOf: [], shown: 0,
+    unbuilt: 0, now: null };
+}
+
+function clearLane(view) {
+  view.strip.replaceChildren();
+  Object.assign(view, { pages: [], pageOf: [], shown: 0, unbuilt: 0, now: null });
+}
+
+// A page ends after a line break where it can, so that the cut does not show in code.
+function pageFull(view, page, rounds) {
+  const { soft, hard } = PAGE[view.key], last = rounds[page.first + page.count - 1].emitted.at(-1);
+  return page.count >= hard || (page.count >= soft && last !== undefined && endsLine(last.id));
+}
+
+function layOut(view, rounds) {
+  for (let index = view.pageOf.length; index < rounds.length; index++) {
+    let page = view.pages.at(-1);
+    if (!page || pageFull(view, page, rounds)) {
+      page = { first: index, count: 0, built: 0, number: view.pages.length, node: el('div', 'page future') };
+      view.pages.push(page);
+      view.strip.append(page.node);
+    }
+    page.count++;
+    view.pageOf.push(page.number);
+  }
+}
+
+function buildPage(view, page, rounds, until) {
+  while (page.built < page.count && performance.now() < until) {
+    const index = page.first + page.built++;
+    const node = roundNode(rounds[index], index);
+    node.classList.toggle('future', index >= view.shown);
+    page.node.append(node);
+  }
+  paintPage(page, view.shown);
+  return page.built === page.count;
+}
+
+// Builds what it can before the time is up; true if nothing is left.
+function buildSome(view, rounds, until) {
+  layOut(view, rounds);
+  while (view.unbuilt < view.pages.length) {
+    const page = view.pages[view.unbuilt];
+    if (!buildPage(view, page, rounds, until)) return false;
+    if (view.unbuilt === view.pages.length - 1) return true; // the last page may still grow
+    view.unbuilt++;
+  }
+  return true;
+}
+
+function paintPage(page, shown) {
+  page.node.classList.toggle('future', page.first >= shown);
+  const mixed = page.first < shown && page.first + page.count > shown;
+  if (!mixed && !page.mixed) return;
+  page.mixed = mixed;
+  for (let k = 0; k < page.built; k++) page.node.children[k].classList.toggle('future', page.first + k >= shown);
+}
+
+function showRounds(view, rounds, count) {
+  layOut(view, rounds);
+  if (count === view.shown || !view.pages.length) return;
+  const place = index => view.pageOf[Math.min(index, view.pageOf.length - 1)];
+  const from = place(Math.min(count, view.shown)), to = place(Math.max(count, view.shown));
+  view.shown = count;
+  for (let k = from; k <= to; k++) paintPage(view.pages[k], count);
+}
+
+// The span of a round, built on the spot if the slices have not come to it yet.
+function nodeOf(view, rounds, index) {
+  const page = view.pages[view.pageOf[index]];
+  if (!page) return null;
+  if (index - page.first >= page.built) buildPage(view, page, rounds, Infinity);
+  return page.node.children[index - page.first];
+}
+
+function markNow(view, rounds, index) {
+  view.now?.classList.remove('now');
+  view.now = index >= 0 ? nodeOf(view, rounds, index) : null;
+  view.now?.classList.add('now');
+  if (view.now) keepInView(view.strip, view.now); else view.strip.scrollTop = 0;
+}
+
+function keepInView(strip, node) {
+  if (strip.scrollHeight <= strip.clientHeight + 1) return;
+  const box = node.getBoundingClientRect(), frame = strip.getBoundingClientRect();
+  if (box.top >= frame.top + 8 && box.bottom <= frame.bottom - 8) return;
+  strip.scrollTop += box.bottom - frame.top - strip.clientHeight * 0.7;
+}
+
+function roundNode(round, index) {
+  const node = el('span', 'round');
+  node.dataset.round = index;
+  const kept = round.drafted.findIndex(token => token.verdict !== 'accepted');
+  const acceptedCount = kept < 0 ? round.drafted.length : kept;
+  round.emitted.slice(0, acceptedCount).forEach((token, k) => node.append(placed(token.id, token.origin, 'd' + k), ...lineBreak(token.id)));
+  const rest = round.emitted.slice(acceptedCount);
+  if (kept >= 0) {
+    const replacement = rest.shift();
+    node.append(slot(round, kept, replacement, acceptedCount), ...(replacement ? lineBreak(replacement.id) : []));
+  }
+  rest.forEach((token, k) => node.append(placed(token.id, token.origin, 'e' + (acceptedCount + k)), ...lineBreak(token.id)));
+  return node;
+}
+
+// The refused draft above the token that replaced it, the unjudged ones after it in the upper row.
+function slot(round, kept, replacement, place) {
+  const node = el('span', 'slot'), over = el('span', 'over');
+  round.drafted.slice(kept).forEach((token, k) => over.append(placed(token.id, token.verdict, 'd' + (kept + k))));
+  node.append(over);
+  const under = el('span', 'under');
+  if (replacement) under.append(placed(replacement.id, replacement.origin, 'e' + place));
+  node.append(under);
+  return node;
+}
+
+function placed(id, status, place) {
+  const node = chip(id, status);
+  node.dataset.place = place;
+  return node;
+}

@@ -1,0 +1,81 @@
+// The run as data: lines in, rounds and clocks out. Nothing here touches the page.
+let run = null;
+
+function newLane(key) { return { key, rounds: [], ends: [], counts: [], tail: null }; }
+
+function newRun(line) {
+  const lanes = { speculative: newLane('speculative') };
+  if (line.baseline) lanes.plain = newLane('plain');
+  return { id: line.id, source: line.source, trace: line.trace, baseline: line.baseline, lanes, pieces: new Map(),
+    figures: [], charts: {}, chartsVersion: 0, end: null, badLines: 0, interrupted: false };
+}
+
+// Seeds may be larger than a double can hold; an export must give them back digit by digit.
+function keepDigits(key, value, context) {
+  const large = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
+  return large && context?.source && JSON.rawJSON ? JSON.rawJSON(context.source) : value;
+}
+
+function readLine(text) {
+  const line = JSON.parse(text);
+  return line.t === 'run' ? JSON.parse(text, keepDigits) : line;
+}
+
+function addRound(line) {
+  const lane = run.lanes[line.lane], { drafted, emitted } = line.round;
+  if (!lane || !Array.isArray(drafted) || !Array.isArray(emitted) || !(line.end >= 0)) throw new Error('not a round');
+  lane.rounds.push(line.round);
+  lane.ends.push(line.end);
+  lane.counts.push((lane.counts.at(-1) ?? 0) + emitted.length);
+  if (line.lane === 'speculative') run.figures.push(line.figures ?? run.figures.at(-1) ?? {});
+}
+
+// Takes one line into the run; a line that opens a run replaces it. Returns the kind of the line.
+function take(text) {
+  const line = readLine(text);
+  if (line.t === 'run') run = newRun(line);
+  else if (line.t === 'problem') return line;
+  else if (!run) throw new Error('no run yet');
+  else if (line.t === 'pieces') for (const [id, piece] of Object.entries(line.pieces)) run.pieces.set(id, piece);
+  else if (line.t === 'round') addRound(line);
+  else if (line.t === 'charts') { run.charts = line.charts; run.chartsVersion++; }
+  else if (line.t === 'end') {
+    run.end = line;
+    for (const [key, tail] of Object.entries(line.lanes)) if (run.lanes[key]) run.lanes[key].tail = tail;
+  }
+  return line;
+}
+
+function roundCount() { return run ? run.lanes.speculative.rounds.length : 0; }
+function isLive() { return Boolean(run) && run.source === 'live' && !run.end && !run.interrupted; }
+function isGreedy() { return run.trace.settings.temperature < 1e-5; }
+function lastEnd(lane) { return lane?.ends.at(-1) ?? 0; }
+
+// Step N + 1 exists if the plain lane is known to end after the last speculative round.
+function hasPlainStep() { return Boolean(run?.end) && lastEnd(run.lanes.plain) > lastEnd(run.lanes.speculative); }
+function lastStep() { return roundCount() + (hasPlainStep() ? 1 : 0); }
+function lastClock() { return run ? Math.max(lastEnd(run.lanes.speculative), lastEnd(run.lanes.plain)) : 0; }
+
+function clockAt(step) {
+  if (step <= 0) return 0;
+  return step > roundCount() ? lastClock() : run.lanes.speculative.ends[step - 1];
+}
+
+// How many rounds of a lane have ended at this time on its clock.
+function doneAt(lane, clock) {
+  let low = 0, high = lane.ends.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lane.ends[middle] <= clock) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+function stepAt(clock) {
+  const rounds = doneAt(run.lanes.speculative, clock);
+  return rounds === roundCount() && clock >= lastClock() ? lastStep() : rounds;
+}
+
+function tokensOf(lane, rounds) { return rounds ? lane.counts[rounds - 1] : 0; }
+function outputIds(lane) { return lane.rounds.flatMap(round => round.emitted.map(token => token.id)); }
+function outputText(lane) { return lane.tail?.output_text ?? trueText(outputIds(lane)); }
