@@ -4,7 +4,7 @@ from typing import Any
 
 from specviz.analysis.acceptance import Rate, acceptance_over_run, acceptance_table, accepted_lengths
 from specviz.analysis.words import count
-from specviz.charts.style import ACCEPTED, BONUS, GRID, PLAIN, TEXT, Chart, chart, empty, thin
+from specviz.charts.style import ACCEPTED, BONUS, FAINT, INK, PLAIN, Chart, chart, empty, thin
 from specviz.trace.schema import Round, Trace
 
 _NO_DRAFTS = "No drafts in this run so far."
@@ -22,7 +22,7 @@ def run_charts(trace: Trace) -> dict[str, Chart]:
 
 def acceptance(rounds: list[Round]) -> Chart:
     """Acceptance by draft position: conditional with its interval, unconditional beside it."""
-    labels = ("Acceptance by position", "position in the round", "accepted (%)")
+    labels = ("position in the round", "accepted (%)")
     table = acceptance_table(rounds)
     if table is None:
         return empty(*labels, _NO_DRAFTS)
@@ -35,6 +35,7 @@ def acceptance(rounds: list[Round]) -> Chart:
         "x": positions,
         "error_y": _interval(conditional),
         "marker": {"color": ACCEPTED},
+        "textposition": "none",  # shown on hover and in the table
         **_rates(conditional, "judged"),
     }
     marks = {
@@ -45,18 +46,18 @@ def acceptance(rounds: list[Round]) -> Chart:
         "marker": {"color": BONUS, "symbol": "diamond", "size": 8},
         **_rates(unconditional, "rounds"),
     }
-    ticks = {"tickvals": positions, "ticktext": _ticks(positions, conditional), "fixedrange": True}
+    ticks = {"tickvals": positions, "ticktext": _ticks(positions, conditional)}
     note = (
         f"Bars: accepted / judged at each position, with a 95% bootstrap interval over the "
         f"{count(table.draft_rounds, 'round')} with drafts of this run (2,000 resamples). "
-        f"Diamonds: accepted / rounds with drafts. Naive: {_text(table.naive)} of all drafted tokens."
+        f"Diamonds: accepted / rounds with drafts. Naive: {_text(table.naive, 'drafted')}."
     )
     return chart(*labels, [bars, marks], note, xaxis=ticks, yaxis={"range": [0, 105]})
 
 
 def accepted_length(rounds: list[Round]) -> Chart:
     """How many drafts a round accepted: a histogram over the rounds that drafted."""
-    labels = ("Accepted length", "drafts accepted in a round", "rounds")
+    labels = ("drafts accepted in a round", "rounds")
     lengths = accepted_lengths(rounds)
     if lengths is None:
         return empty(*labels, _NO_DRAFTS)
@@ -77,7 +78,7 @@ def accepted_length(rounds: list[Round]) -> Chart:
 
 def tokens_over_time(trace: Trace) -> Chart:
     """Tokens written against each lane's own clock, as steps."""
-    labels = ("Tokens over time", "decode time (s)", "tokens")
+    labels = ("decode time (s)", "tokens")
     lanes = [("speculative", trace, ACCEPTED, "solid")]
     if trace.baseline:
         lanes.append(("plain", trace.baseline, PLAIN, "dash"))
@@ -90,20 +91,20 @@ def tokens_over_time(trace: Trace) -> Chart:
 
 def beta_over_run(trace: Trace) -> Chart:
     """Accepted drafts against the sum of their chances, over the rounds of the run."""
-    labels = ("Expected and realised acceptance", "round", "drafts accepted, sum")
+    labels = ("round", "drafts accepted, sum")
     run = acceptance_over_run(trace.rounds)
     if run is None:
         return empty(*labels, _NO_DRAFTS)
     at = thin(len(run.rounds))
-    x = [run.rounds[k] for k in at]
+    x = [run.rounds[k] + 1 for k in at]  # the page counts rounds from 1
     low = [round(max(0.0, run.expected[k] - 2 * run.spread[k]), 4) for k in at]
     high = [round(run.expected[k] + 2 * run.spread[k], 4) for k in at]
     expected = [round(run.expected[k], 4) for k in at]
-    band = {"fill": "tonexty", "fillcolor": GRID, "hoverinfo": "skip"}
+    band = {"fill": "tonexty", "fillcolor": FAINT, "hoverinfo": "skip"}
     data = [
         _line("", x, low, {"width": 0}, showlegend=False, hoverinfo="skip"),
         _line("expected ± 2 sd", x, high, {"width": 0}, **band),
-        _line("expected", x, expected, {"color": TEXT, "dash": "dot", "width": 1.5}),
+        _line("expected", x, expected, {"color": INK, "dash": "dot", "width": 1.5}),
         _line("accepted", x, [run.accepted[k] for k in at], {"color": ACCEPTED, "width": 2}),
     ]
     note = (
@@ -118,16 +119,16 @@ def _rates(rates: list[Rate], whole: str) -> dict[str, Any]:
     """y in percent, and the counts on hover."""
     return {
         "y": [None if r.value is None else round(100 * r.value, 2) for r in rates],
-        "hovertext": [f"position {i}: {_text(r)} {whole}" for i, r in enumerate(rates, 1)],
-        "hoverinfo": "text",
+        "text": [_text(r, whole) for r in rates],
+        "hoverinfo": "x+text",
     }
 
 
-def _text(rate: Rate) -> str:
+def _text(rate: Rate, whole: str) -> str:
     if rate.value is None:
-        return f"{rate.hits} of {rate.of}"
-    interval = "" if rate.low is None else f", 95% interval {rate.low:.0%} to {rate.high:.0%}"
-    return f"{rate.hits} of {rate.of} = {rate.value:.0%}{interval}"
+        return f"none {whole}"
+    interval = "" if rate.low is None else f" (95% interval {rate.low:.0%} to {rate.high:.0%})"
+    return f"{rate.hits} of {rate.of} {whole} = {rate.value:.0%}{interval}"
 
 
 def _interval(rates: list[Rate]) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def _interval(rates: list[Rate]) -> dict[str, Any]:
         "symmetric": False,
         "array": [k and round(100 * (k[2] - k[0]), 2) for k in known],
         "arrayminus": [k and round(100 * (k[0] - k[1]), 2) for k in known],
-        "color": TEXT,
+        "color": INK,
         "thickness": 1.2,
         "width": 4,
     }

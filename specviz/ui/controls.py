@@ -19,7 +19,7 @@ _DEFAULT = Settings()
 class Controls:
     """inputs: field name -> control. problems: field name -> the place below it for a sentence.
 
-    `start`, `settings` and `more` each lay out their part where they are called; `wire` comes last.
+    `prompt`, `pair`, `settings` and `more` lay out their part where they are called; `wire` comes last.
     """
 
     def __init__(self) -> None:
@@ -28,17 +28,21 @@ class Controls:
         self._examples: list[tuple[gr.Button, Example]] = []
         self._more: gr.Accordion | None = None
 
-    def start(self, entries: list[CatalogEntry]) -> None:
-        """The pair, the prompt and its examples."""
-        usable = [(f"{e.title} · {e.about}", e.key) for e in entries if e.available]
-        self._add("pair", gr.Radio, choices=usable, value=usable[0][1] if usable else None, label="Pair")
-        if missing := [f"{e.title}: {e.why_not}" for e in entries if not e.available]:
-            lines = "".join(f"<li>{html.escape(line)}</li>" for line in missing)
-            gr.HTML(f"<p>Not available here</p><ul>{lines}</ul>", elem_classes="sv-missing")
+    def prompt(self) -> None:
+        """The prompt and its examples."""
         examples = example_prompts()
         self._add("prompt", gr.Textbox, value=examples[0].prompt, label="Prompt", lines=4, max_lines=10)
         with gr.Row(elem_classes="sv-examples"):
             self._examples = [(gr.Button(e.title, size="sm", min_width=60), e) for e in examples]
+
+    def pair(self, entries: list[CatalogEntry]) -> None:
+        """The pairs that can be chosen, and those that cannot with the reason."""
+        usable = [(f"{e.title} · {e.about}", e.key) for e in entries if e.available]
+        self._add("pair", gr.Radio, choices=usable, value=usable[0][1] if usable else None, label="Pair")
+        if missing := [f"{e.title}: {e.why_not}" for e in entries if not e.available]:
+            lines = "".join(f"<li>{html.escape(line)}</li>" for line in missing)
+            note = f"<details><summary>Not available here: {len(missing)}</summary><ul>{lines}</ul></details>"
+            gr.HTML(note, elem_classes="sv-missing", padding=False, apply_default_css=False)
 
     def settings(self) -> None:
         """What shapes the run."""

@@ -36,7 +36,7 @@ class Playground:
         with gr.Row(elem_id="sv-page"):
             with gr.Column(elem_id="sv-start", min_width=280):
                 self._lay_out_recorded()
-                self._controls.start(self._engine.entries())
+                self._controls.prompt()
                 with gr.Row(elem_id="sv-run"):
                     self._run = gr.Button("Run", variant="primary", min_width=80)
                     self._stop = gr.Button("Stop", min_width=80)
@@ -46,6 +46,7 @@ class Playground:
                     apply_default_css=False,
                 )
             with gr.Column(elem_id="sv-settings", min_width=280):
+                self._controls.pair(self._engine.entries())
                 self._controls.settings()
                 self._controls.more()
             with gr.Column(elem_id="sv-view", min_width=280):

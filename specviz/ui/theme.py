@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-_SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
+_SANS = ("-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "DejaVu Sans Mono", "monospace")
 
 
@@ -29,23 +29,28 @@ def theme() -> gr.themes.Base:
 
 
 CSS = """
-.gradio-container { max-width: 1680px; margin: 0 auto; }
+.gradio-container { max-width: 1680px !important; margin: 0 auto; padding: 12px 20px !important; }
 #sv-title h1 { margin: 0; font-size: 1.4rem; display: inline; }
-#sv-title p { display: inline; margin-left: .75rem; color: var(--body-text-color-subdued); }
+#sv-title p { display: inline; margin-left: .75rem; }
 #sv-page { display: grid; grid-template-columns: 300px minmax(0, 1fr); grid-template-rows: auto 1fr;
-  grid-template-areas: "start view" "settings view"; gap: 12px 20px; align-items: start; }
+  grid-template-areas: "start view" "settings view"; gap: 10px 20px; align-items: start; }
 #sv-start { grid-area: start; }
 #sv-settings { grid-area: settings; }
-#sv-view { grid-area: view; min-width: 0; }
-#sv-page > .column { min-width: 0 !important; width: 100%; }
-#sv-status p { margin: 0; min-height: 1.3em; }
+#sv-view { grid-area: view; }
+#sv-page > .column { min-width: 0 !important; width: 100%; gap: 8px; }
+#sv-page .sv-field { gap: 0; }
+#sv-prompt textarea { font-family: var(--font-mono); }
+#sv-status { padding: 0; }
+#sv-status p { margin: 0; min-height: 1.4em; overflow-wrap: anywhere; }
 .sv-problem { margin: 2px 0 4px; color: #b42318; font-weight: 600; }
 .dark .sv-problem { color: #ffa198; }
-.sv-missing { color: var(--body-text-color-subdued); font-size: .85em; }
-.sv-missing p, .sv-missing ul { margin: 0; }
+.sv-missing { font-size: .85em; }
+.sv-missing ul { margin: 4px 0 0; padding-left: 1.2em; }
 .sv-examples { gap: 4px; }
-.sv-examples button { flex: 0 0 auto; }
+.sv-examples button { flex: 0 0 auto; min-width: 0 !important; padding: 2px 8px; }
 @media (max-width: 800px) {
+  .gradio-container { padding: 8px 10px !important; }
+  #sv-title p { display: block; margin: 0; }
   #sv-page { grid-template-columns: minmax(0, 1fr); grid-template-rows: auto;
     grid-template-areas: "start" "view" "settings"; }
 }

@@ -39,7 +39,7 @@ def test_acceptance_numbers():
     bars, marks = acceptance([made_round(0, "yyn"), made_round(1, "n..")])["data"]
     assert bars["y"] == [50.0, 100.0, 0.0]
     assert marks["y"] == [50.0, 50.0, 0.0]
-    assert bars["hovertext"][0].startswith("position 1: 1 of 2 = 50%")
+    assert bars["text"][0] == "1 of 2 judged = 50% (95% interval 0% to 100%)"
     assert len(bars["error_y"]["array"]) == 3
 
 
