@@ -1,0 +1,1 @@
+"""Makes what assets/models holds: the embedded `tiny-code` target and draft."""

@@ -1,0 +1,132 @@
+"""The figures of the model card, measured on the exported files, as plain data for training.json."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from pathlib import Path
+
+import tokenizers
+import torch
+import transformers
+from transformers import AutoModelForCausalLM, LlamaForCausalLM
+
+from specviz.training.blocks import FastLlama
+from specviz.training.family import MAX_LENGTH, Files
+from specviz.training.measure import (
+    exit_losses,
+    held_out_windows,
+    in_batches,
+    last_loss,
+    mean_columns,
+    overlap,
+    overlap_by_layer,
+)
+from specviz.training.samples import continue_prompts
+
+LOSS_WINDOWS, EXIT_WINDOWS = 192, 32  # of 1,024 tokens
+ON_POLICY_TOKENS = 128
+PROMPT_TOKENS = 48
+
+
+def load_exported(folder: Path) -> tuple[LlamaForCausalLM, FastLlama]:
+    """What a user loads (bfloat16 weights, held in fp32 here), and its fast view."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).requires_grad_(False)
+    return model, FastLlama(model)
+
+
+def loss_on(fast: FastLlama, files: Files) -> float:
+    """Mean held-out cross-entropy in nats per token, windows of 1,024."""
+    windows = held_out_windows(files.held_out, LOSS_WINDOWS, MAX_LENGTH)
+    return mean_columns([[last_loss(fast, *batch)] for batch in in_batches(windows, 4)])[0]
+
+
+def loss_figures(fast: FastLlama, files: Files, corpus: dict) -> dict[str, float | int]:
+    """The held-out loss in three units; bytes per token are those of all held-out files."""
+    nats = loss_on(fast, files)
+    bytes_per_token = corpus["held_out_bytes"] / corpus["held_out_tokens"]
+    return {
+        "nats_per_token": round(nats, 4),
+        "perplexity": round(math.exp(nats), 2),
+        "bits_per_byte": round(nats / math.log(2) / bytes_per_token, 4),
+        "tokens": LOSS_WINDOWS * MAX_LENGTH,
+        "window": MAX_LENGTH,
+    }
+
+
+def exit_figures(fast: FastLlama, files: Files) -> list[dict[str, float | int]]:
+    """Per number of layers: held-out loss, and overlap with the whole model at temperature 1."""
+    windows = held_out_windows(files.held_out, EXIT_WINDOWS, MAX_LENGTH)
+    losses = mean_columns([exit_losses(fast, *batch) for batch in in_batches(windows, 4)])
+    pairs = [overlap_by_layer(fast, inputs) for inputs, _ in in_batches(windows, 4)]
+    betas = [*mean_columns([[beta for beta, _ in rows] for rows in pairs]), 1.0]
+    agrees = [*mean_columns([[agree for _, agree in rows] for rows in pairs]), 1.0]
+    return [
+        {"layers": i + 1, "nats_per_token": round(loss, 4), "beta": round(beta, 4), "agree": round(agree, 4)}
+        for i, (loss, beta, agree) in enumerate(zip(losses, betas, agrees, strict=True))
+    ]
+
+
+@torch.no_grad()
+def overlap_on_held_out(target: FastLlama, draft: FastLlama, files: Files) -> tuple[float, float]:
+    """beta and top-1 agreement over held-out text, windows of 1,024."""
+    windows = held_out_windows(files.held_out, EXIT_WINDOWS, MAX_LENGTH)
+    rows = [overlap(target.forward(x), draft.forward(x)) for x, _ in in_batches(windows, 4)]
+    beta, agree = mean_columns(rows)
+    return beta, agree
+
+
+@torch.no_grad()
+def overlap_on_own_text(
+    target: LlamaForCausalLM, draft: LlamaForCausalLM, prompts: list[list[int]], temperature: float
+) -> tuple[float, float]:
+    """The same over what the target writes after the held-out prompts, sampled at `temperature`.
+
+    The distributions compared are those at temperature 1.
+    """
+    torch.manual_seed(0)
+    ids = torch.tensor([prompt[:PROMPT_TOKENS] for prompt in prompts])
+    written = continue_prompts(target, ids, ON_POLICY_TOKENS, temperature)
+    after = slice(PROMPT_TOKENS - 1, -1)
+    return overlap(target(written).logits[:, after], draft(written).logits[:, after])
+
+
+def run_figures(progress: dict, model: LlamaForCausalLM) -> dict[str, float | int]:
+    """Size, tokens seen and throughput of a run."""
+    return {
+        "layers": model.config.num_hidden_layers,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "tokens": progress["tokens"],
+        "steps": progress["step"],
+        "hours": round(progress["seconds"] / 3600, 3),
+        "tokens_per_second": round(progress["tokens"] / progress["seconds"]),
+    }
+
+
+def measure_family(files: Files, out: Path, prompts: list[list[int]]) -> dict:
+    """Everything the card states, from the exported folders and the run's checkpoints."""
+    corpus = json.loads(files.corpus.read_text())
+    target, fast_target = load_exported(out / "target")
+    draft, fast_draft = load_exported(out / "draft")
+    states = {name: torch.load(path, weights_only=True) for name, path in _finals(files).items()}
+    decayed_from = torch.load(files.stable, weights_only=True)["progress"]["tokens"]
+    beta, agree = overlap_on_held_out(fast_target, fast_draft, files)
+    own_beta, own_agree = overlap_on_own_text(target, draft, prompts, temperature=1.0)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "versions": {m.__name__: m.__version__ for m in (torch, transformers, tokenizers)},
+        "corpus": corpus,
+        "target": run_figures(states["target"]["progress"], target)
+        | {"constant_tokens": decayed_from}
+        | {"held_out": loss_figures(fast_target, files, corpus)}
+        | {"exits": exit_figures(fast_target, files)},
+        "draft": run_figures(states["draft"]["progress"], draft)
+        | {"held_out": loss_figures(fast_draft, files, corpus)}
+        | {"beta": round(beta, 4), "agree": round(agree, 4)}
+        | {"beta_own_text": round(own_beta, 4), "agree_own_text": round(own_agree, 4)},
+    }
+
+
+def _finals(files: Files) -> dict[str, Path]:
+    return {"target": files.target, "draft": files.draft}
