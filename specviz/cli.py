@@ -1,4 +1,4 @@
-"""python -m specviz  run | replay | train | serve"""
+"""python -m specviz  run | replay | serve | train | schema"""
 
 import argparse
 import sys
@@ -56,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     replay.set_defaults(action=_replay)
     serve = actions.add_parser("serve", help="open the page in the browser (the same as python app.py)")
     serve.set_defaults(action=_serve)
+    schema = actions.add_parser("schema", help="print the JSON schema of a trace")
+    schema.set_defaults(action=_schema)
     actions.add_parser("train", help="rebuild an embedded family: train tiny-code (see train tiny-code --help)")
     return parser
 
@@ -123,6 +125,15 @@ def _serve(options: argparse.Namespace) -> int:
     from specviz.ui.app import serve
 
     serve()
+    return 0
+
+
+def _schema(options: argparse.Namespace) -> int:
+    import json
+
+    from specviz.trace.files import json_schema
+
+    print(json.dumps(json_schema(), indent=1, sort_keys=True))
     return 0
 
 

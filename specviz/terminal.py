@@ -24,7 +24,12 @@ _ROLES = {
     "plain": ("0", "", ""),
     "prompt": ("2", "", ""),
 }
-_LEGEND = [("accepted", "accepted draft"), ("rejected", "rejected draft"), ("resampled", "resampled"), ("bonus", "bonus")]
+_LEGEND = [
+    ("accepted", "accepted draft"),
+    ("rejected", "rejected draft"),
+    ("resampled", "resampled"),
+    ("bonus", "bonus"),
+]
 _FIGURES = {  # name: (title, definition)
     "speedup": ("speedup", "plain / speculative decode time per token"),
     "tokens_per_pass": ("tokens per target pass", "emitted / target passes"),

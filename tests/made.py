@@ -53,9 +53,7 @@ def info(name: str = "target") -> ModelInfo:
 def provenance(method: str = "draft-model") -> Provenance:
     draft = info("draft") if method == "draft-model" else None
     versions = ("0.1.0", "2.13.0", "5.24.0", "3.12")
-    return Provenance(
-        "2026-01-01T00:00:00Z", *versions, "test", 2, method, "rejection", info(), draft, "made"
-    )
+    return Provenance("2026-01-01T00:00:00Z", *versions, "test", 2, method, "rejection", info(), draft, "made")
 
 
 def made_trace(rounds: list[Round], plain: list[Round] | None = None, **settings) -> Trace:
@@ -83,6 +81,4 @@ def _lane(rounds: list[Round], method: str, settings: Settings) -> Trace:
     pieces = {i: Piece(f" t{i}") for i in (1, 2, 5, 7, 8)}
     output = [e.id for r in rounds for e in r.emitted]
     text = "".join(pieces[i].text for i in output)
-    return Trace(
-        settings, provenance(method), Prompt([5], " t5"), pieces, rounds, output, text, 0.1, "budget"
-    )
+    return Trace(settings, provenance(method), Prompt([5], " t5"), pieces, rounds, output, text, 0.1, "budget")

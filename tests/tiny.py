@@ -72,9 +72,13 @@ def noised(model: Any, amount: float = 0.05, seed: int = 3) -> Any:
 
 
 def tokenizer(
-    words: Sequence[str] | int = VOCAB, eos: str | None = None, bos: str | None = None, swap: tuple[int, int] | None = None,
-    specials: dict[int, str] | None = None, template: str | None = None,
-) -> PreTrainedTokenizerFast:  # fmt: skip
+    words: Sequence[str] | int = VOCAB,
+    eos: str | None = None,
+    bos: str | None = None,
+    swap: tuple[int, int] | None = None,
+    specials: dict[int, str] | None = None,
+    template: str | None = None,
+) -> PreTrainedTokenizerFast:
     """A word-level tokenizer w0 w1 ...; `swap` exchanges the strings of two ids, `specials` renames ids."""
     names = [f"w{i}" for i in range(words)] if isinstance(words, int) else list(words)
     for i, name in (specials or {}).items():

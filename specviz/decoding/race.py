@@ -60,9 +60,7 @@ class Race:
             yield lane, record
 
 
-def race(
-    pair: Pair, prompt: str | Sequence[int], settings: Settings | None = None, plain: bool = True
-) -> Race:
+def race(pair: Pair, prompt: str | Sequence[int], settings: Settings | None = None, plain: bool = True) -> Race:
     """Start a race of `speculate` against `decode_plain` (unless `plain` is False); errors as `speculate`."""
     return Race(pair, prompt, settings or Settings(), plain)
 

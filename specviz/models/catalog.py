@@ -82,7 +82,9 @@ def _hub_snapshot(name: str) -> Path | None:
 def _entry(key: str, table: dict[str, Any]) -> CatalogEntry:
     missing = [n for n in (table["target"], table["draft"]) if local_folder(n) is None]
     why_not = None
-    if missing and (table.get("embedded") or not may_download()):
+    if missing and table.get("embedded"):
+        why_not = f"its files are missing from assets/models; run python -m specviz train {key}."
+    elif missing and not may_download():
         why_not = f"{missing[0]} is not on this machine and downloads are switched off."
     return CatalogEntry(key, **table, why_not=why_not)
 

@@ -96,13 +96,20 @@ def _source(name: str) -> str:
 
 def _from_pretrained(kind: Any, name: str, **options: Any) -> Any:
     where = _where(name)
-    trust = os.environ.get(TRUST_VARIABLE) == "1"
+    options |= {"local_files_only": isinstance(where, Path), "trust_remote_code": os.environ.get(TRUST_VARIABLE) == "1"}
     try:
-        return kind.from_pretrained(
-            where, local_files_only=isinstance(where, Path), trust_remote_code=trust, **options
-        )
+        try:
+            return kind.from_pretrained(where, **options)
+        except OSError as error:
+            if not _damaged(error):
+                raise
+        return kind.from_pretrained(where, force_download=True, **options)  # once more, from the start
     except Exception as error:
         raise SpecvizError(_explain(name, error), field="target") from None
+
+
+def _damaged(error: Exception) -> bool:
+    return "consistency" in f"{type(error).__name__} {error}".lower()
 
 
 def _where(name: str) -> Path | str:
@@ -136,8 +143,8 @@ def _explain(name: str, error: Exception) -> str:
         return f"There is not enough memory for {name}; choose a smaller model."
     if "RepositoryNotFoundError" in kinds or "is not a valid model identifier" in text or "404" in text:
         return f"{name} was not found on the hub (or is private: then set HF_TOKEN)."
-    if "Consistency" in kind or "consistency" in text:
-        return f"The download of {name} was damaged; try again."
+    if _damaged(error):
+        return f"The download of {name} was damaged twice; try again later."
     if "Unrecognized configuration class" in text or "does not recognize this architecture" in text:
         return f"{name} is not a causal language model that transformers knows; choose another model."
     if any(k in kinds for k in ("ConnectionError", "ConnectTimeout", "LocalEntryNotFoundError", "OfflineModeIsEnabled",

@@ -11,16 +11,15 @@ seconds on the lane's own clock. Leviathan et al. 2023 (arXiv 2211.17192); Chen 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from annotated_types import Ge, Le
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 FORMAT = "specviz-trace"
 VERSION = 1
 GREEDY_BELOW = 1e-5  # temperatures below this are greedy (one-hot) in every room
 
-Probability = Annotated[float, Ge(0.0), Le(1.0)]
-Seconds = Annotated[float, Ge(0.0)]
-TokenId = Annotated[int, Ge(0)]
+Probability = Annotated[float, Field(ge=0.0, le=1.0)]
+Seconds = Annotated[float, Field(ge=0.0)]
+TokenId = Annotated[int, Field(ge=0)]
 Verdict = Literal["accepted", "rejected", "not_judged", "cut"]
 Origin = Literal["accepted", "resampled", "bonus", "plain"]
 Finish = Literal["running", "budget", "eos", "stop", "context", "stopped", "failed"]

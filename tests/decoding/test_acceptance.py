@@ -42,7 +42,8 @@ def test_residual_without_mass_falls_back_to_p():
     done = rejection(one_hot, one_hot[:1], [3], [1.0], draw=0.5)  # a uniform of 1 cannot occur; rounding might act so
     assert (done.accepted, done.token, done.fallback) == (0, 3, True)
     p = torch.tensor([0.25, 0.75])
-    assert residual(p, p)[1] and residual(p, torch.full((2,), torch.nan))[1]
+    assert residual(p, p)[1]
+    assert residual(p, torch.full((2,), torch.nan))[1]
 
 
 def test_a_uniform_of_zero_does_not_accept_an_impossible_token():

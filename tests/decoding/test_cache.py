@@ -35,7 +35,8 @@ def test_recorded_p_and_q_equal_fresh_forwards(family):
             assert d.beta == pytest.approx(torch.minimum(p[row], q[row]).sum().item(), abs=1e-4)
         for place, e in enumerate(record.emitted):
             assert e.p == pytest.approx(p[record.start + place - 1, e.id].item(), abs=1e-4)
-    assert seen["rejected"] >= 5 and seen["accepted"] >= 20
+    assert seen["rejected"] >= 5
+    assert seen["accepted"] >= 20
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -89,9 +90,13 @@ def test_the_target_moves_once_per_round_and_the_draft_once_per_token():
     target, draft = build(), build()
     pair = specviz.Pair(target, draft)
     calls = {"target": [], "draft": []}
-    target.register_forward_pre_hook(lambda _m, _a, kw: calls["target"].append(kw["input_ids"].shape[1]), with_kwargs=True)
-    draft.register_forward_pre_hook(lambda _m, _a, kw: calls["draft"].append(kw["input_ids"].shape[1]), with_kwargs=True)
+    target.register_forward_pre_hook(
+        lambda _m, _a, kw: calls["target"].append(kw["input_ids"].shape[1]), with_kwargs=True
+    )
+    draft.register_forward_pre_hook(
+        lambda _m, _a, kw: calls["draft"].append(kw["input_ids"].shape[1]), with_kwargs=True
+    )
     specviz.speculate(pair, [5, 6, 7], Settings(4, 11)).finish()
-    # prefill of 2; rounds of 5 + 5 tokens, then one plain token. The draft feeds what it lacks: 1, then 2 after a bonus.
+    # prefill of 2; rounds of 5 + 5 tokens, then one plain token. The draft feeds what it lacks: 2 after a bonus.
     assert calls["target"] == [2, 5, 5, 1]
     assert calls["draft"] == [2, 1, 1, 1, 1, 2, 1, 1, 1]

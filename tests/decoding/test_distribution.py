@@ -23,9 +23,7 @@ FILTERS = [
     {"top_k": 4, "top_p": 0.9, "repetition_penalty": 1.3},
 ]
 TEMPERATURES, GAMMAS = (0.7, 1.0, 1.5), (1, 2, 5)
-CASES = [
-    (t, g, FILTERS[n % len(FILTERS)]) for n, (t, g) in enumerate(itertools.product(TEMPERATURES, GAMMAS))
-]
+CASES = [(t, g, FILTERS[n % len(FILTERS)]) for n, (t, g) in enumerate(itertools.product(TEMPERATURES, GAMMAS))]
 # the rest of the grid for the filters the issue names: every temperature meets top-k, top-p and penalties
 CASES += [(0.7, 2, FILTERS[3]), (1.5, 5, FILTERS[1]), (1.0, 2, FILTERS[2]), (1.5, 1, FILTERS[3])]
 

@@ -34,7 +34,9 @@ def test_speculative_equals_plain_equals_transformers(family):
         assert speculative.output_ids == _generate(target, prompt, TOKENS)
         accepted += sum(r.accepted for r in speculative.rounds)
         drafted += sum(len(r.drafted) for r in speculative.rounds)
-    assert 0 < accepted < drafted, "the draft must be sometimes right and sometimes wrong for this test to mean anything"
+    assert 0 < accepted < drafted, (
+        "the draft must be sometimes right and sometimes wrong for this test to mean anything"
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -76,7 +78,9 @@ def test_penalties_see_exactly_the_prefix_of_each_position(gamma):
         speculative = specviz.speculate(pair, [5, 6, 7, 7], settings).finish()
         assert speculative.output_ids == specviz.decode_plain(pair, [5, 6, 7, 7], settings).finish().output_ids
     ids = torch.tensor([[5, 6, 7, 7]])
-    theirs = target.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=32, do_sample=False, repetition_penalty=1.3)
+    theirs = target.generate(
+        ids, attention_mask=torch.ones_like(ids), max_new_tokens=32, do_sample=False, repetition_penalty=1.3
+    )
     ours = specviz.speculate(pair, [5, 6, 7, 7], Settings(gamma, 32, repetition_penalty=1.3)).finish()
     assert ours.output_ids == theirs[0, 4:].tolist()
 

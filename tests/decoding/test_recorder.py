@@ -96,7 +96,9 @@ def test_greedy_records_one_hot_p_and_q_and_the_models_own_view():
         for place, d in enumerate(record.drafted):
             assert (d.q, d.p, d.beta) in ((1, 1, 1), (1, 0, 0))
             assert (d.entropy_p, d.entropy_q) == (0, 0)
-            assert d.q_top.ids == [d.id] and d.q_top.probs == [1.0] and d.p_top.probs == [1.0]
+            assert d.q_top.ids == [d.id]
+            assert d.q_top.probs == [1.0]
+            assert d.p_top.probs == [1.0]
             if d.verdict in ("accepted", "rejected"):
                 best = own[record.start + place - 1].max().item()
                 assert d.target_top.probs[0] == pytest.approx(best, abs=1e-4)
@@ -109,7 +111,8 @@ def test_gamma_zero_has_no_draft_figures():
     trace = specviz.speculate(specviz.Pair(build(), build()), IDS, Settings(0, 5)).finish()
     assert [len(r.drafted) for r in trace.rounds] == [0] * 5
     assert {e.origin for r in trace.rounds for e in r.emitted} == {"plain"}
-    assert trace.provenance.draft is None and trace.provenance.method == "plain"
+    assert trace.provenance.draft is None
+    assert trace.provenance.method == "plain"
 
 
 def test_bf16_ratios_are_exact_where_the_draft_is_the_target():

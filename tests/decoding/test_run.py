@@ -48,7 +48,9 @@ def test_parallel_runs_equal_their_solo_runs(pair):
     jobs = [(seed, gamma, t) for seed, (gamma, t) in enumerate([(1, 0.0), (2, 1.0), (4, 0.8), (8, 1.3)])]
     solo = [outputs(pair, *job) for job in jobs]
     together: dict[int, list[int]] = {}
-    threads = [threading.Thread(target=lambda n=n, j=j: together.update({n: outputs(pair, *j)})) for n, j in enumerate(jobs)]
+    threads = [
+        threading.Thread(target=lambda n=n, j=j: together.update({n: outputs(pair, *j)})) for n, j in enumerate(jobs)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -124,7 +124,8 @@ def test_a_draft_with_a_shorter_context_stops_drafting_and_says_so(family):
     trace = specviz.speculate(pair, IDS, Settings(4, 20)).finish()
     assert trace.output_ids == specviz.decode_plain(pair, IDS, Settings(4, 20)).finish().output_ids
     full = [r for r in trace.rounds if r.note]
-    assert full and all("context of 16 tokens is full" in r.note for r in full)
+    assert full
+    assert all("context of 16 tokens is full" in r.note for r in full)
     assert all(r.start + len(r.drafted) - 1 <= 16 for r in trace.rounds if r.drafted)
     long = specviz.speculate(pair, list(range(40)), Settings(4, 5)).finish()
     assert not any(r.drafted for r in long.rounds)
@@ -152,4 +153,6 @@ def test_white_space_prompts_are_legal():
 def test_speculating_without_a_draft_is_refused_in_words():
     with pytest.raises(SpecvizError, match="No draft model"):
         specviz.speculate(specviz.Pair(build()), IDS, Settings())
-    assert len(specviz.speculate(specviz.Pair(build()), IDS, Settings(gamma=0, max_new_tokens=3)).finish().output_ids) == 3
+    assert (
+        len(specviz.speculate(specviz.Pair(build()), IDS, Settings(gamma=0, max_new_tokens=3)).finish().output_ids) == 3
+    )

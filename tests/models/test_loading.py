@@ -1,0 +1,137 @@
+"""Names to models; every failure one sentence."""
+
+import errno
+import json
+
+import pytest
+import torch
+from tiny import build, byte_tokenizer
+
+import specviz
+from specviz import SpecvizError
+from specviz.models import catalog, loading
+
+
+@pytest.fixture
+def folder(tmp_path):
+    text = byte_tokenizer()
+    for name, seed in (("big", 0), ("small", 1)):
+        build(vocab_size=len(text), seed=seed).save_pretrained(tmp_path / name)
+        text.save_pretrained(tmp_path / name)
+    return tmp_path
+
+
+def test_local_folders_load_in_bfloat16_and_say_so(folder):
+    pair = specviz.load_pair(target=str(folder / "big"), draft=str(folder / "small"), device="cpu")
+    assert (pair.target_info.dtype, pair.draft_info.dtype, pair.target_info.device) == ("bfloat16", "bfloat16", "cpu")
+    assert len(specviz.speculate(pair, "hi", specviz.Settings(2, 5)).finish().output_ids) == 5
+
+
+def test_a_folder_of_models_serves_hub_names(folder, monkeypatch):
+    monkeypatch.setenv(catalog.FOLDER_VARIABLE, str(folder))
+    assert catalog.local_folder("someone/big") == folder / "big"
+    pair = specviz.load_pair(target="someone/big", draft="someone/small", dtype="float32", device="cpu")
+    assert pair.target_info.dtype == "float32"
+
+
+def test_a_draft_that_fails_leaves_plain_decoding_and_a_reason(folder):
+    with pytest.raises(SpecvizError):
+        specviz.load_pair(target=str(folder / "big"), draft="nobody/nothing", device="cpu")
+    pair = specviz.load_pair(target=str(folder / "big"), draft="nobody/nothing", device="cpu", strict=False)
+    assert pair.draft_problem.startswith("No draft is used: nobody/nothing")
+    with pytest.raises(SpecvizError, match="No draft is used"):
+        specviz.speculate(pair, "hi")
+    assert specviz.decode_plain(pair, "hi", specviz.Settings(max_new_tokens=2)).finish().finish == "budget"
+
+
+@pytest.mark.parametrize(
+    "name", ["meta-llama/does-not-exist", "../../etc/passwd", "", " ", "a/b/c", "~root", "bad name!"]
+)
+def test_names_that_lead_nowhere(name):
+    with pytest.raises(SpecvizError) as caught:
+        specviz.load_pair(target=name, device="cpu")
+    assert "\n" not in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_other_architectures_and_custom_code_are_refused(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "vit", "architectures": ["ViTModel"]}))
+    with pytest.raises(SpecvizError, match="not a causal language model"):
+        specviz.load_pair(target=str(tmp_path), device="cpu")
+    evil = {"model_type": "mine", "auto_map": {"AutoConfig": "code.C", "AutoModelForCausalLM": "code.M"}}
+    (tmp_path / "config.json").write_text(json.dumps(evil))
+    (tmp_path / "code.py").write_text("raise SystemExit('ran')")
+    with pytest.raises(SpecvizError, match="does not run"):
+        specviz.load_pair(target=str(tmp_path), device="cpu")
+
+
+class GatedRepoError(OSError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (GatedRepoError("401 hf_secret"), "is gated: accept its terms at https://huggingface.co/o/m and set HF_TOKEN"),
+        (OSError(errno.ENOSPC, "No space left on device"), "The disk is full"),
+        (OSError("Consistency check failed: file should be of size"), "was damaged twice"),
+        (OSError("o/m is not a valid model identifier"), "was not found on the hub"),
+        (OSError("We couldn't connect to the hub"), "cannot be reached"),
+        (torch.OutOfMemoryError("CUDA out of memory"), "not enough memory"),
+        (ValueError("Unrecognized configuration class X"), "not a causal language model"),
+        (ValueError("strange\nthing"), r"cannot be loaded \(ValueError: strange\)"),
+    ],
+)
+def test_loader_errors_become_sentences(monkeypatch, error, expected):
+    class Loader:
+        @staticmethod
+        def from_pretrained(*_, **__):
+            raise error
+
+    monkeypatch.setattr(loading, "may_download", lambda: True)
+    with pytest.raises(SpecvizError, match=expected) as caught:
+        loading._from_pretrained(Loader, "o/m")
+    assert "hf_secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_a_damaged_download_is_tried_once_more(monkeypatch):
+    calls = []
+
+    class Loader:
+        @staticmethod
+        def from_pretrained(_name, **options):
+            calls.append(options.get("force_download", False))
+            if len(calls) == 1:
+                raise OSError("Consistency check failed")
+            return "model"
+
+    monkeypatch.setattr(loading, "may_download", lambda: True)
+    assert loading._from_pretrained(Loader, "o/m") == "model"
+    assert calls == [False, True]
+
+
+def test_quantised_models_are_not_moved(monkeypatch):
+    class Quantised(torch.nn.Module):
+        is_quantized = True
+
+        def to(self, *_):
+            raise AssertionError("a quantised model must not be moved")
+
+    monkeypatch.setattr(loading, "_from_pretrained", lambda *_, **__: Quantised())
+    assert isinstance(loading.load_model("x", torch.bfloat16, "cpu"), Quantised)
+
+
+def test_float16_on_a_cpu_is_refused_before_loading():
+    with pytest.raises(SpecvizError, match="float16 is very slow"):
+        specviz.load_pair(target="anything", dtype="float16", device="cpu")
+
+
+def test_the_catalog_says_what_is_missing():
+    found = {e.key: e for e in catalog.entries()}
+    assert found["tiny-code"].embedded
+    assert found["tiny-code"].available
+    assert "downloads are switched off" in found["qwen3"].why_not
+    with pytest.raises(SpecvizError, match="choose one of tiny-code"):
+        catalog.find("nope")
