@@ -122,9 +122,9 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from specviz.ui.app import serve
+    from specviz.ui.app import build, launch_options
 
-    serve()
+    build().launch(**launch_options())
     return 0
 
 
