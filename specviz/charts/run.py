@@ -31,7 +31,7 @@ def acceptance(rounds: list[Round]) -> Chart:
     unconditional = [row.unconditional for row in table.positions]
     bars = {
         "type": "bar",
-        "name": "of judged (conditional)",
+        "name": "conditional",
         "x": positions,
         "error_y": _interval(conditional),
         "marker": {"color": ACCEPTED},
@@ -41,16 +41,16 @@ def acceptance(rounds: list[Round]) -> Chart:
     marks = {
         "type": "scatter",
         "mode": "markers",
-        "name": "of all rounds (unconditional)",
+        "name": "unconditional",
         "x": positions,
         "marker": {"color": BONUS, "symbol": "diamond", "size": 8},
         **_rates(unconditional, "rounds"),
     }
     ticks = {"tickvals": positions, "ticktext": _ticks(positions, conditional)}
     note = (
-        f"Bars: accepted / judged at each position, with a 95% bootstrap interval over the "
+        f"Bars, conditional: accepted / judged at each position, with a 95% bootstrap interval over the "
         f"{count(table.draft_rounds, 'round')} with drafts of this run (2,000 resamples). "
-        f"Diamonds: accepted / rounds with drafts. Naive: {_text(table.naive, 'drafted')}."
+        f"Diamonds, unconditional: accepted / rounds with drafts. Naive: {_text(table.naive, 'drafted')}."
     )
     return chart(*labels, [bars, marks], note, xaxis=ticks, yaxis={"range": [0, 105]})
 
@@ -73,7 +73,8 @@ def accepted_length(rounds: list[Round]) -> Chart:
     }
     mean = sum(k * n for k, n in enumerate(lengths)) / total
     note = f"{count(total, 'round')} with drafts; on average {mean:.2f} drafts accepted."
-    return chart(*labels, [bars], note, xaxis={"dtick": 1})
+    few = {"dtick": 1} if max(lengths) <= 5 else {}  # no half rounds on the axis
+    return chart(*labels, [bars], note, xaxis={"dtick": 1}, yaxis=few)
 
 
 def tokens_over_time(trace: Trace) -> Chart:

@@ -8,22 +8,20 @@ Chart = dict[str, Any]  # {"data": [...], "layout": {...}, "note": text}
 Cursor = Literal["time", "round"]
 
 ACCEPTED, BONUS, PLAIN = "var(--sv-accepted)", "var(--sv-bonus)", "var(--sv-plain)"
-INK, FAINT = "var(--sv-ink)", "var(--sv-line)"
+INK, FAINT = "var(--sv-text)", "var(--sv-grid)"
 MOST_POINTS = 800  # more cannot be told apart on a screen
 
 
-def chart(
-    x: str, y: str, data: list[dict[str, Any]], note: str, cursor: Cursor | None = None, **axes: Any
-) -> Chart:
+def chart(x: str, y: str, data: list[dict[str, Any]], note: str, cursor: Cursor | None = None, **axes: Any) -> Chart:
     """A chart; `x` and `y` are axis titles with units, `axes` adds to xaxis and yaxis.
 
     Fonts, grid colours and the heading are the player's.
     """
     layout = {
         "height": 240,
-        "margin": {"l": 48, "r": 10, "t": 8, "b": 64},
+        "margin": {"l": 48, "r": 10, "t": 30, "b": 44},
         "showlegend": sum(trace.get("showlegend", True) for trace in data) > 1,
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.3, "yanchor": "top"},
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
         "xaxis": _axis(x, axes.get("xaxis")),
         "yaxis": _axis(y, {"rangemode": "tozero", **axes.get("yaxis", {})}),
         "hovermode": "closest",

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -9,6 +10,7 @@ import gradio as gr
 from specviz.ui.api import make_run_trace
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, local_engine
+from specviz.ui.examples import TRACES
 from specviz.ui.playground import Playground
 from specviz.ui.stops import Stops
 from specviz.ui.theme import CSS, theme
@@ -16,9 +18,14 @@ from specviz.ui.theme import CSS, theme
 logger = logging.getLogger(__name__)
 _MOST_BODY = 32 * 1024 * 1024  # bytes of one request: an imported trace of 4,096 tokens is about 5 MB
 
+_TITLE = "# specviz\nReal speculative decoding, one round at a time, every number measured."
 
-def build(engine: Engine | None = None, warm: bool = True) -> gr.Blocks:
-    """The page. warm: load the first pair in the background once a visitor has the page."""
+
+def build(engine: Engine | None = None, warm: bool = True, traces: Path = TRACES) -> gr.Blocks:
+    """The page. warm: load the embedded pair in the background once a visitor has the page.
+
+    traces: folder of recorded runs (*.json.gz); the page opens on the first by name.
+    """
     engine = engine or local_engine()
     desk, stops = Desk(engine.load), Stops()
 
@@ -26,10 +33,9 @@ def build(engine: Engine | None = None, warm: bool = True) -> gr.Blocks:
         stops.stop(str(request.session_hash))
 
     with gr.Blocks(title="specviz: speculative decoding, token by token", fill_width=True) as page:
-        gr.Markdown("# specviz\nReal speculative decoding, one round at a time, every number measured.",
-                    elem_id="sv-title")  # fmt: skip
+        gr.Markdown(_TITLE, elem_id="sv-title")
         with gr.Tabs(), gr.Tab("Playground"):
-            Playground(engine, desk, stops)
+            Playground(engine, desk, stops, traces)
         gr.api(make_run_trace(engine, desk), api_name="run_trace", concurrency_limit=2)
         page.unload(_leave)
         if warm:

@@ -25,7 +25,8 @@ def read_settings(values: dict[str, Any]) -> tuple[Settings, dict[str, str]]:
     settings = Settings(**raw)
     problems = check_settings(settings)
     for name, (title, least, most) in PAGE_LIMITS.items():
-        if name not in problems and not least <= getattr(settings, name) <= most:
+        value = getattr(settings, name)
+        if type(value) is int and not least <= value <= most:
             problems[name] = f"{title} must be from {least} to {most} on this page."
     if problem := _prompt_problem(values.get("prompt")):
         problems["prompt"] = problem

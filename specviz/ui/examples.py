@@ -22,16 +22,16 @@ class Example:
     chat: bool = False
 
 
-def recorded_runs(folder: Path = TRACES) -> dict[str, str]:
+def recorded_runs(folder: Path) -> dict[str, str]:
     """File name -> title of every recorded run, in the order of the names."""
     paths = sorted(folder.glob("*.json.gz"))
     return {p.name: load_trace(p).title or p.name.removesuffix(".json.gz") for p in paths}
 
 
 @cache
-def recorded_lines(name: str, folder: Path = TRACES) -> str:
-    """The player's lines of a recorded run; `name` must be one of `recorded_runs`."""
-    return replay_lines(load_trace(folder / name), "recorded")
+def recorded_lines(path: Path) -> str:
+    """The player's lines of a recorded run."""
+    return replay_lines(load_trace(path), "recorded")
 
 
 def example_prompts() -> list[Example]:

@@ -36,11 +36,12 @@ class Order:
 class Update:
     """What changes on the page. text: the player's lines so far, or None to leave the player as it is.
 
-    problems: field name -> sentence beside its control.
+    opens: the first update with lines of this run. problems: field name -> sentence beside its control.
     """
 
     status: str
     text: str | None = None
+    opens: bool = False
     problems: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,7 +75,7 @@ def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> I
     failure = None
     with engine.race(pair, order.prompt, settings, pair.draft_problem is None) as race:
         writer = TraceWriter(race.trace, "live")
-        yield Update(status, writer.text)
+        yield Update(status, writer.text, opens=True)
         try:
             yield from _rounds(race, writer, status, stop)
         except Exception as error:

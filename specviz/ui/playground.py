@@ -3,6 +3,7 @@
 import html
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -23,11 +24,11 @@ Updates = dict[Any, Any]
 
 
 class Playground:
-    """Lays itself out in the current Blocks. `stops`: the runs of each visitor."""
+    """Lays itself out in the current Blocks. stops: runs by visitor. traces: folder of recorded runs."""
 
-    def __init__(self, engine: Engine, desk: Desk, stops: Stops) -> None:
+    def __init__(self, engine: Engine, desk: Desk, stops: Stops, traces: Path) -> None:
         self._engine, self._desk, self._stops = engine, desk, stops
-        self._runs = recorded_runs()
+        self._traces, self._runs = traces, recorded_runs(traces)
         self._controls = Controls()
         self._lay_out()
         self._wire()
@@ -51,7 +52,7 @@ class Playground:
                 self._controls.more()
             with gr.Column(elem_id="sv-view", min_width=280):
                 first = next(iter(self._runs), None)
-                self._player = StepPlayer(recorded_lines(first) if first else "", elem_id="sv-player")
+                self._player = StepPlayer(self._lines_of(first) if first else "", elem_id="sv-player")
 
     def _lay_out_recorded(self) -> None:
         choices = [(title, name) for name, title in self._runs.items()]
@@ -97,7 +98,9 @@ class Playground:
     def _show(self, update: Update) -> Updates:
         page = self._say(update.status)
         if update.text is not None:
-            page |= {self._player: update.text, self._recorded: None}
+            page[self._player] = update.text
+        if update.opens:
+            page[self._recorded] = None
         if update.problems:
             page |= self._controls.problem_updates(update.problems)
         return page
@@ -110,7 +113,10 @@ class Playground:
     def _show_recorded(self, name: str) -> Updates:
         if name not in self._runs:
             return self._say("There is no such recorded run.")
-        return {self._player: recorded_lines(name), **self._say("")}
+        return {self._player: self._lines_of(name), **self._say("")}
+
+    def _lines_of(self, name: str) -> str:
+        return recorded_lines(self._traces / name)
 
     def _show_import(self, event: gr.EventData) -> Updates:
         """The text that the player read from a file; the page keeps what it shows unless it is a trace."""

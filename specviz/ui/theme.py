@@ -29,10 +29,10 @@ def theme() -> gr.themes.Base:
 
 
 CSS = """
-.gradio-container { max-width: 1680px !important; margin: 0 auto; padding: 12px 20px !important; }
+.gradio-container { width: 100%; max-width: 1680px !important; margin: 0 auto; padding: 12px 20px !important; }
 #sv-title h1 { margin: 0; font-size: 1.4rem; display: inline; }
 #sv-title p { display: inline; margin-left: .75rem; }
-#sv-page { display: grid; grid-template-columns: 300px minmax(0, 1fr); grid-template-rows: auto 1fr;
+#sv-page { display: grid; width: 100%; grid-template-columns: 300px minmax(0, 1fr); grid-template-rows: auto 1fr;
   grid-template-areas: "start view" "settings view"; gap: 10px 20px; align-items: start; }
 #sv-start { grid-area: start; }
 #sv-settings { grid-area: settings; }

@@ -1,0 +1,61 @@
+"""A served page for browser tests, and the parts of it that tests touch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page
+
+from specviz.trace.files import save_trace
+from specviz.trace.schema import Trace
+from specviz.ui.app import build, launch_options
+from specviz.ui.engine import Engine
+
+
+@contextmanager
+def served(engine: Engine | None, traces: Path, warm: bool = False) -> Iterator[str]:
+    """The address of the page on this engine and this folder of recorded runs."""
+    page = build(engine, warm=warm, traces=traces)
+    _, url, _ = page.launch(prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, **launch_options())
+    try:
+        yield url.rstrip("/")
+    finally:
+        page.close()
+
+
+def record(folder: Path, **titled: Trace) -> Path:
+    """Save traces as recorded runs, each under its title."""
+    for name, trace in titled.items():
+        trace.title = name
+        save_trace(trace, folder / f"{name}.json.gz")
+    return folder
+
+
+class Screen:
+    """The page as a visitor has it."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        page.goto(url)
+        self.player.get_by_role("button", name="Import").wait_for()
+
+    @property
+    def player(self) -> Locator:
+        return self.page.locator("#sv-player")
+
+    @property
+    def status(self) -> Locator:
+        return self.page.locator("#sv-status [role=status]")
+
+    @property
+    def problems(self) -> Locator:
+        return self.page.locator(".sv-problem")
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def fill(self, field: str, value: str) -> None:
+        """Type into the control of a field; the value is sent when the focus leaves it."""
+        box = self.page.locator(f"#sv-{field.replace('_', '-')}").locator("textarea, input").first
+        box.fill(value)
+        box.blur()
