@@ -12,6 +12,7 @@ from specviz.trace.schema import (
     Timing,
     Top,
     Trace,
+    round_ids,
 )
 
 VERDICTS = {"y": "accepted", "n": "rejected", ".": "not_judged", "c": "cut"}
@@ -78,7 +79,8 @@ def race_trace(rounds: int = 6) -> Trace:
 
 
 def _lane(rounds: list[Round], method: str, settings: Settings) -> Trace:
-    pieces = {i: Piece(f" t{i}") for i in (1, 2, 5, 7, 8)}
+    ids = {5}.union(*map(round_ids, rounds))
+    pieces = {i: Piece(f" t{i}") for i in sorted(ids)}
     output = [e.id for r in rounds for e in r.emitted]
     text = "".join(pieces[i].text for i in output)
     return Trace(settings, provenance(method), Prompt([5], " t5"), pieces, rounds, output, text, 0.1, "budget")

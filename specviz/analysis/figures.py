@@ -87,5 +87,5 @@ def _time_split(speculative: Totals) -> dict[str, Any]:
 def _no_drafts(trace: Trace) -> str:
     """Why there is no acceptance to show."""
     if trace.settings.gamma == 0:
-        return "no drafts: gamma is 0"
+        return "no drafts: this run is plain decoding"
     return "no drafts yet" if trace.finish == "running" else "no drafts in this run"

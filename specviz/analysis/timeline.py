@@ -55,6 +55,13 @@ class Timeline:
         self._clock[lane] += record.timing.total
         heapq.heappush(self._pending, (self._clock[lane], _ORDER[lane], next(self._arrivals), lane, record))
 
+    def push_all(self) -> None:
+        """Every round the trace holds."""
+        for record in self._trace.rounds:
+            self.push("speculative", record)
+        for record in self._trace.baseline.rounds if self._trace.baseline else ():
+            self.push("plain", record)
+
     def ready(self) -> Iterator[Moment]:
         """The rounds whose place on the clock is settled."""
         lanes = {"speculative": self._trace, "plain": self._trace.baseline}
@@ -70,13 +77,3 @@ class Timeline:
             end, _, _, lane, record = heapq.heappop(self._pending)
             self._totals[lane].add(record)
             yield Moment(lane, record, end, self.figures if lane == "speculative" else None)
-
-
-def timeline(trace: Trace) -> Iterator[Moment]:
-    """Every round of a finished run in the order of the clock."""
-    line = Timeline(trace)
-    for record in trace.rounds:
-        line.push("speculative", record)
-    for record in trace.baseline.rounds if trace.baseline else ():
-        line.push("plain", record)
-    return line.rest()

@@ -22,10 +22,10 @@ def run_charts(trace: Trace) -> dict[str, Chart]:
 
 def acceptance(rounds: list[Round]) -> Chart:
     """Acceptance by draft position: conditional with its interval, unconditional beside it."""
-    labels = ("position in the round", "accepted (%)")
+    labels = ("Acceptance by position", "position in the round", "accepted (%)")
     table = acceptance_table(rounds)
     if table is None:
-        return empty(*labels, _NO_DRAFTS)
+        return empty(labels, _NO_DRAFTS)
     positions = [row.position for row in table.positions]
     conditional = [row.conditional for row in table.positions]
     unconditional = [row.unconditional for row in table.positions]
@@ -52,15 +52,15 @@ def acceptance(rounds: list[Round]) -> Chart:
         f"{count(table.draft_rounds, 'round')} with drafts of this run (2,000 resamples). "
         f"Diamonds, unconditional: accepted / rounds with drafts. Naive: {_text(table.naive, 'drafted')}."
     )
-    return chart(*labels, [bars, marks], note, xaxis=ticks, yaxis={"range": [0, 105]})
+    return chart(labels, [bars, marks], note, xaxis=ticks, yaxis={"range": [0, 105]})
 
 
 def accepted_length(rounds: list[Round]) -> Chart:
     """How many drafts a round accepted: a histogram over the rounds that drafted."""
-    labels = ("drafts accepted in a round", "rounds")
+    labels = ("Accepted length", "drafts accepted in a round", "rounds")
     lengths = accepted_lengths(rounds)
     if lengths is None:
-        return empty(*labels, _NO_DRAFTS)
+        return empty(labels, _NO_DRAFTS)
     total = sum(lengths)
     bars = {
         "type": "bar",
@@ -74,28 +74,28 @@ def accepted_length(rounds: list[Round]) -> Chart:
     mean = sum(k * n for k, n in enumerate(lengths)) / total
     note = f"{count(total, 'round')} with drafts; on average {mean:.2f} drafts accepted."
     few = {"dtick": 1} if max(lengths) <= 5 else {}  # no half rounds on the axis
-    return chart(*labels, [bars], note, xaxis={"dtick": 1}, yaxis=few)
+    return chart(labels, [bars], note, xaxis={"dtick": 1}, yaxis=few)
 
 
 def tokens_over_time(trace: Trace) -> Chart:
     """Tokens written against each lane's own clock, as steps."""
-    labels = ("decode time (s)", "tokens")
+    labels = ("Tokens over time", "decode time (s)", "tokens")
     lanes = [("speculative", trace, ACCEPTED, "solid")]
     if trace.baseline:
         lanes.append(("plain", trace.baseline, PLAIN, "dash"))
     data = [_steps(name, lane.rounds, colour, dash) for name, lane, colour, dash in lanes if lane.rounds]
     if not data:
-        return empty(*labels, "No token yet.")
+        return empty(labels, "No token yet.")
     note = "Each lane on its own clock: decoding only, prefill and recording left out."
-    return chart(*labels, data, note, cursor="time")
+    return chart(labels, data, note, cursor="time")
 
 
 def beta_over_run(trace: Trace) -> Chart:
     """Accepted drafts against the sum of their chances, over the rounds of the run."""
-    labels = ("round", "drafts accepted, sum")
+    labels = ("Expected and realised acceptance", "round", "drafts accepted, sum")
     run = acceptance_over_run(trace.rounds)
     if run is None:
-        return empty(*labels, _NO_DRAFTS)
+        return empty(labels, _NO_DRAFTS)
     at = thin(len(run.rounds))
     x = [run.rounds[k] + 1 for k in at]  # the page counts rounds from 1
     low = [round(max(0.0, run.expected[k] - 2 * run.spread[k]), 4) for k in at]
@@ -113,7 +113,7 @@ def beta_over_run(trace: Trace) -> Chart:
         "passed. The band is two standard deviations of the luck of the draw."
     )
     greedy = " At temperature 0 each chance is 0 or 1, so the lines are one." if trace.settings.greedy else ""
-    return chart(*labels, data, note + greedy, cursor="round")
+    return chart(labels, data, note + greedy, cursor="round")
 
 
 def _rates(rates: list[Rate], whole: str) -> dict[str, Any]:

@@ -12,12 +12,20 @@ INK, FAINT = "var(--sv-text)", "var(--sv-grid)"
 MOST_POINTS = 800  # more cannot be told apart on a screen
 
 
-def chart(x: str, y: str, data: list[dict[str, Any]], note: str, cursor: Cursor | None = None, **axes: Any) -> Chart:
-    """A chart; `x` and `y` are axis titles with units, `axes` adds to xaxis and yaxis.
+def chart(
+    labels: tuple[str, str, str],
+    data: list[dict[str, Any]],
+    note: str,
+    cursor: Cursor | None = None,
+    **axes: Any,
+) -> Chart:
+    """A chart; labels: title, x axis and y axis with units. `axes` adds to xaxis and yaxis.
 
-    Fonts, grid colours and the heading are the player's.
+    Fonts and grid colours are the player's, which also shows the title as a heading of the page.
     """
+    title, x, y = labels
     layout = {
+        "title": {"text": title},
         "height": 240,
         "margin": {"l": 48, "r": 10, "t": 30, "b": 44},
         "showlegend": sum(trace.get("showlegend", True) for trace in data) > 1,
@@ -32,9 +40,9 @@ def chart(x: str, y: str, data: list[dict[str, Any]], note: str, cursor: Cursor 
     return {"data": data, "layout": layout, "note": note}
 
 
-def empty(x: str, y: str, reason: str) -> Chart:
+def empty(labels: tuple[str, str, str], reason: str) -> Chart:
     """A chart without data: axes, and the reason as its note and in its middle."""
-    blank = chart(x, y, [], reason)
+    blank = chart(labels, [], reason)
     place = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
     blank["layout"]["annotations"] = [{"text": reason, **place}]
     for axis in ("xaxis", "yaxis"):

@@ -33,7 +33,10 @@ def build(engine: Engine | None = None, warm: bool = True, traces: Path = TRACES
         stops.stop(str(request.session_hash))
 
     with gr.Blocks(title="specviz: speculative decoding, token by token", fill_width=True) as page:
-        gr.Markdown(_TITLE, elem_id="sv-title")
+        with gr.Row(elem_id="sv-head"):
+            gr.Markdown(_TITLE, elem_id="sv-title")
+            shade = gr.Button("Light / dark", size="sm", elem_id="sv-shade")
+            shade.click(None, None, None, js="() => { document.body.classList.toggle('dark'); }")
         with gr.Tabs(), gr.Tab("Playground"):
             Playground(engine, desk, stops, traces)
         gr.api(make_run_trace(engine, desk), api_name="run_trace", concurrency_limit=2)
@@ -51,7 +54,7 @@ def launch_options() -> dict[str, Any]:
         "run_history": False,
         "ssr_mode": False,
         "max_file_size": "5mb",
-        "footer_links": ["api", "settings"],
+        "footer_links": ["api"],
         "app_kwargs": {"max_body_size": _MOST_BODY},
     }
 
@@ -68,9 +71,7 @@ class _Warm:
             threading.Thread(target=self._load, name="warm", daemon=True).start()
 
     def _load(self) -> None:
-        key = next(
-            (entry.key for entry in self._engine.entries() if entry.embedded and entry.available), None
-        )
+        key = next((entry.key for entry in self._engine.entries() if entry.embedded and entry.available), None)
         if key is None:
             return
         try:

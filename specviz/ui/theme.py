@@ -23,6 +23,8 @@ def theme() -> gr.themes.Base:
         button_primary_background_fill_hover_dark="#084a8c",
         button_primary_text_color="#ffffff",
         button_primary_text_color_dark="#ffffff",
+        body_text_color_subdued="#55606e",
+        body_text_color_subdued_dark="#a3adba",
         block_label_text_color="#334155",
         block_label_text_color_dark="#cbd5e1",
     )
@@ -32,6 +34,8 @@ CSS = """
 .gradio-container { width: 100%; max-width: 1680px !important; margin: 0 auto; padding: 12px 20px !important; }
 #sv-title h1 { margin: 0; font-size: 1.4rem; display: inline; }
 #sv-title p { display: inline; margin-left: .75rem; }
+#sv-head { align-items: center; flex-wrap: nowrap; }
+#sv-shade { flex: 0 0 auto; min-width: 0; width: auto; }
 #sv-page { display: grid; width: 100%; grid-template-columns: 300px minmax(0, 1fr); grid-template-rows: auto 1fr;
   grid-template-areas: "start view" "settings view"; gap: 10px 20px; align-items: start; }
 #sv-start { grid-area: start; }

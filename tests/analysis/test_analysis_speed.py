@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from specviz.analysis.figures import trace_figures
 from specviz.analysis.speed import break_even, costs, percents, speedup, time_split, why_slower
 from specviz.analysis.summary import agreement, end_sentence, first_difference
-from specviz.analysis.timeline import Timeline, timeline
+from specviz.analysis.timeline import Timeline
 from specviz.analysis.totals import Totals
 from tests.made import made_round, made_trace, plain_rounds, race_trace
 
@@ -114,9 +114,15 @@ def test_no_data_says_so(rounds):
     assert "nan" not in str(figures).lower()
 
 
+def replay(trace):
+    line = Timeline(trace)
+    line.push_all()
+    return line.rest()
+
+
 def test_timeline_orders_by_clock_and_takes_plain_as_it_stood():
     trace = made_trace([made_round(i, "yyn", (1.0, 4.0, 0.0, 0.0)) for i in range(2)], plain_rounds(6, 3.0))
-    moments = list(timeline(trace))
+    moments = list(replay(trace))
     assert [(m.lane[0], m.end) for m in moments] == [
         ("p", 3.0), ("p", 6.0), ("s", 7.0), ("p", 9.0), ("p", 12.0), ("s", 14.0), ("p", 15.0), ("p", 18.0),
     ]  # fmt: skip
@@ -137,7 +143,7 @@ def test_live_order_is_the_order_of_the_replay(speculative, plain, order):
     rounds = [made_round(i, "yn", (0.0, float(s), 0.0, 0.0)) for i, s in enumerate(speculative)]
     others = [made_round(i, "", (0.0, float(s), 0.0, 0.0)) for i, s in enumerate(plain)]
     trace = made_trace(rounds, others)
-    replayed = [(m.lane, m.record.index, m.end, m.figures) for m in timeline(trace)]
+    replayed = [(m.lane, m.record.index, m.end, m.figures) for m in replay(trace)]
     trace.finish = trace.baseline.finish = "running"
     line, live, left = Timeline(trace), [], [list(rounds), list(others)]
     while any(left):

@@ -56,6 +56,15 @@ def test_nothing_is_wider_than_the_screen(page, url, width):
         assert top < 800
 
 
+def test_light_and_dark_by_button(page, url):
+    page.emulate_media(color_scheme="light")
+    screen = Screen(page, url)
+    screen.press("Light / dark")
+    expect(page.locator("body.dark")).to_have_count(1)
+    screen.press("Light / dark")
+    expect(page.locator("body.dark")).to_have_count(0)
+
+
 def test_one_heading_of_the_first_level(page, url):
     Screen(page, url)
     expect(page.locator("h1")).to_have_count(1)

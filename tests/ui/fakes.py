@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from specviz.models.catalog import CatalogEntry
 from specviz.trace.errors import SpecvizError
-from specviz.trace.schema import Settings
+from specviz.trace.schema import Piece, Settings
 from specviz.ui.engine import Engine
 from tests.made import made_round, made_trace
 
@@ -21,6 +21,7 @@ class FakeRace:
         self._lanes = {"speculative": self.trace} | ({"plain": self.trace.baseline} if plain else {})
         for lane in self._lanes.values():
             lane.finish = "running"
+            lane.pieces = {i: Piece(f" t{i}") for i in (1, 2, 5, 7, 8)}
         self.steps, self.closed = 0, False
         self._moves = self._race(fake.rounds, fake.pause, fake.error)
 

@@ -15,9 +15,7 @@ def problems(**values):
 
 
 def test_good_values_become_settings():
-    settings, found = read_settings(
-        {**GOOD, "gamma": 5.0, "temperature": 0.8, "stop": "a\n\n\\n\\n", "chat": True}
-    )
+    settings, found = read_settings({**GOOD, "gamma": 5.0, "temperature": 0.8, "stop": "a\n\n\\n\\n", "chat": True})
     assert found == {}
     assert settings == Settings(5, 32, 0.8, stop=("a", "\n\n"), chat=True)
     assert isinstance(settings.gamma, int)

@@ -4,10 +4,9 @@ import json
 
 from specviz.analysis.figures import trace_figures
 from specviz.trace.files import dumps, loads
+from specviz.trace.schema import round_ids
 from specviz.ui.writer import TraceWriter, replay_lines
 from tests.made import made_round, made_trace, race_trace
-
-_STRUCTURE = ("rounds", "pieces", "baseline")
 
 
 def parsed(text):
@@ -23,7 +22,11 @@ def rebuilt(lines):
     for key, part in (("speculative", head["trace"]), ("plain", head["baseline"])):
         rounds = [line["round"] for line in lines if line["t"] == "round" and line["lane"] == key]
         lanes[key] = part and {**part, **end["lanes"][key], "pieces": pieces, "rounds": rounds}
-    return loads(json.dumps(lanes["speculative"] | ({"baseline": lanes["plain"]} if lanes["plain"] else {})))
+    trace = loads(json.dumps(lanes["speculative"] | ({"baseline": lanes["plain"]} if lanes["plain"] else {})))
+    for lane in filter(None, (trace, trace.baseline)):
+        used = set(lane.prompt.ids).union(*map(round_ids, lane.rounds))
+        lane.pieces = {i: lane.pieces[i] for i in sorted(used)}
+    return trace
 
 
 def test_replay_holds_the_whole_trace():
