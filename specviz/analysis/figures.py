@@ -4,7 +4,7 @@ from typing import Any
 
 from specviz.analysis.speed import percents, speedup, time_split
 from specviz.analysis.totals import Totals
-from specviz.analysis.words import count, milliseconds
+from specviz.analysis.words import count, duration
 from specviz.trace.schema import Trace
 
 Figures = dict[str, dict[str, Any]]
@@ -37,7 +37,7 @@ def _speedup(speculative: Totals, plain: Totals | None) -> dict[str, Any]:
         missing = "no plain lane ran beside this run" if plain is None else "no token of both lanes yet"
         return _figure(None, "measured", missing)
     lanes = (("plain", plain), ("speculative", speculative))
-    parts = [f"{name} {milliseconds(t.seconds_per_token or 0)} a token over {count(t.emitted, 'token')}"
+    parts = [f"{name} {duration(t.seconds_per_token or 0)} a token over {count(t.emitted, 'token')}"
              for name, t in lanes]  # fmt: skip
     lengths = "" if plain.emitted == speculative.emitted else "; the lengths differ, so compare per token"
     return _figure(f"{gain:.2f}×", "measured", f"{'; '.join(parts)}{lengths}; decoding only, prefill apart")
@@ -78,8 +78,8 @@ def _time_split(speculative: Totals) -> dict[str, Any]:
     shares = {name: share for name, share in percents(parts).items() if share}
     value = " · ".join(f"{name} {share}%" for name, share in shares.items())
     detail = (
-        f"of {milliseconds(speculative.seconds)} decoding; recording took another "
-        f"{milliseconds(speculative.recording)}, off the clock"
+        f"of {duration(speculative.seconds)} decoding; recording took another "
+        f"{duration(speculative.recording)}, off the clock"
     )
     return _figure(value, "measured", detail, parts={name: round(s, 6) for name, s in parts.items()})
 

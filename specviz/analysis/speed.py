@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specviz.analysis.totals import Totals, ratio
-from specviz.analysis.words import milliseconds
+from specviz.analysis.words import duration
 from specviz.trace.schema import Round
 
 
@@ -88,12 +88,12 @@ def _cause(speculative: Totals, plain: Totals) -> str:
 def _arithmetic(speculative: Totals, plain: Totals) -> str:
     rounds = speculative.rounds
     steps = speculative.draft_steps / rounds
-    draft = f"{steps:.1f} draft steps take {milliseconds(speculative.draft / rounds)}, " if steps else ""
-    rest = milliseconds((speculative.sampling + speculative.other) / rounds)
-    verify = milliseconds(speculative.verify / rounds)
+    draft = f"{steps:.1f} draft steps take {duration(speculative.draft / rounds)}, " if steps else ""
+    rest = duration((speculative.sampling + speculative.other) / rounds)
+    verify = duration(speculative.verify / rounds)
     return (
         f"Per round, {draft}the target pass {verify} and the rest {rest}; a plain token "
-        f"takes {milliseconds(plain.seconds_per_token or 0)}. A round must yield "
+        f"takes {duration(plain.seconds_per_token or 0)}. A round must yield "
         f"{break_even(speculative, plain):.2f} tokens to break even and yields "
         f"{speculative.tokens_per_pass:.2f}."
     )

@@ -7,7 +7,9 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{ending}"
 
 
-def milliseconds(seconds: float) -> str:
-    """Seconds as text in ms, three significant digits from 1 ms up."""
+def duration(seconds: float) -> str:
+    """A time with three significant digits, in ms up to ten seconds: 0.90 ms, 14.1 ms, 1091 ms, 70.2 s."""
     value = seconds * 1000
+    if value >= 10_000:
+        return f"{seconds:.1f} s"
     return f"{value:.0f} ms" if value >= 100 else f"{value:.1f} ms" if value >= 10 else f"{value:.2f} ms"

@@ -9,6 +9,7 @@ from specviz.analysis.speed import break_even, costs, percents, speedup, time_sp
 from specviz.analysis.summary import agreement, end_sentence, first_difference
 from specviz.analysis.timeline import Timeline
 from specviz.analysis.totals import Totals
+from specviz.analysis.words import duration
 from tests.made import made_round, made_trace, plain_rounds, race_trace
 
 GOOD = (0.001, 0.010, 0.0, 0.0)  # one draft step 1 ms, a target pass 10 ms
@@ -183,3 +184,10 @@ def test_failure_is_told():
     assert end_sentence(trace).startswith(
         "The run failed, after 2 tokens in 1 target pass. The target gave no number"
     )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0009, "0.90 ms"), (0.01412, "14.1 ms"), (1.0911, "1091 ms"), (70.187, "70.2 s")]
+)
+def test_duration(seconds, text):
+    assert duration(seconds) == text
