@@ -54,7 +54,7 @@ def launch_options() -> dict[str, Any]:
         "run_history": False,
         "ssr_mode": False,
         "max_file_size": "5mb",
-        "footer_links": ["api"],
+        "footer_links": [],
         "app_kwargs": {"max_body_size": _MOST_BODY},
     }
 

@@ -42,15 +42,13 @@ class Controls:
         if missing := [f"{e.title}: {e.why_not}" for e in entries if not e.available]:
             lines = "".join(f"<li>{html.escape(line)}</li>" for line in missing)
             note = f"<details><summary>Not available here: {len(missing)}</summary><ul>{lines}</ul></details>"
-            gr.HTML(note, elem_classes="sv-missing", padding=False, apply_default_css=False)
+            gr.HTML(note, elem_classes="sv-missing", apply_default_css=False)
 
     def settings(self) -> None:
         """What shapes the run."""
         _, least, most = PAGE_LIMITS["gamma"]
         bounds = {"minimum": least, "maximum": most, "step": 1}
-        self._add(
-            "gamma", gr.Slider, value=_DEFAULT.gamma, label="Gamma: tokens drafted in a round", **bounds
-        )
+        self._add("gamma", gr.Slider, value=_DEFAULT.gamma, label="Gamma: tokens drafted in a round", **bounds)
         with gr.Row():
             self._number("temperature", "Temperature (0: greedy)", 0.1)
             self._number("max_new_tokens", f"Tokens (at most {PAGE_LIMITS['max_new_tokens'][2]})", 1)

@@ -31,7 +31,8 @@ def theme() -> gr.themes.Base:
 
 
 CSS = """
-.gradio-container { width: 100%; max-width: 1680px !important; margin: 0 auto; padding: 12px 20px !important; }
+.gradio-container { width: 100%; max-width: 1680px !important; margin: 0 auto; padding: 0 !important; }
+.gradio-container .main.fillable { padding: 12px clamp(10px, 2vw, 24px); }
 #sv-title h1 { margin: 0; font-size: 1.4rem; display: inline; }
 #sv-title p { display: inline; margin-left: .75rem; }
 #sv-head { align-items: center; flex-wrap: nowrap; }
@@ -44,16 +45,15 @@ CSS = """
 #sv-page > .column { min-width: 0 !important; width: 100%; gap: 8px; }
 #sv-page .sv-field { gap: 0; }
 #sv-prompt textarea { font-family: var(--font-mono); }
-#sv-status { padding: 0; }
+#sv-page .html-container { padding: 0 !important; }
 #sv-status p { margin: 0; min-height: 1.4em; overflow-wrap: anywhere; }
 .sv-problem { margin: 2px 0 4px; color: #b42318; font-weight: 600; }
 .dark .sv-problem { color: #ffa198; }
-.sv-missing { font-size: .85em; }
+.sv-missing { padding: 0 2px; }
 .sv-missing ul { margin: 4px 0 0; padding-left: 1.2em; }
 .sv-examples { gap: 4px; }
 .sv-examples button { flex: 0 0 auto; min-width: 0 !important; padding: 2px 8px; }
 @media (max-width: 800px) {
-  .gradio-container { padding: 8px 10px !important; }
   #sv-title p { display: block; margin: 0; }
   #sv-page { grid-template-columns: minmax(0, 1fr); grid-template-rows: auto;
     grid-template-areas: "start" "view" "settings"; }
