@@ -26,8 +26,7 @@ def load_pair(
 ) -> Pair:
     """Load a named pair (assets/pairs.toml), or a target and a draft by folder or hub name.
 
-    dtype: "float32", "bfloat16" or "float16"; by default bfloat16, as the weights are stored (on a CPU without
-    bfloat16 arithmetic float32). device: "cpu", "cuda", ...; by default a GPU if there is one.
+    dtype: "float32", "bfloat16" or "float16"; by default bfloat16 where the device computes in it, else float32. device: "cpu", "cuda", ...; by default a GPU if there is one.
     strict=False: a draft that cannot take part is left out and `pair.draft_problem` says why.
     Raises SpecvizError.
     """
@@ -79,9 +78,20 @@ def best_device() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
+def default_dtype(device: str) -> torch.dtype:
+    """bfloat16 where the device computes in it, else float32 (float16 overflows in some families)."""
+    if device.startswith("cuda"):
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        native = device == "cpu" and any(
+            on for name, on in torch.cpu.get_capabilities().items() if name.endswith("bf16")
+        )
+    return torch.bfloat16 if native else torch.float32
+
+
 def _dtype(name: str | None, device: str) -> torch.dtype:
     if name is None:
-        return torch.bfloat16
+        return default_dtype(device)
     if name not in _DTYPES:
         raise SpecvizError(f"The dtype must be one of {', '.join(_DTYPES)}.", field="dtype")
     if name == "float16" and device == "cpu":

@@ -21,9 +21,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_local_folders_load_in_bfloat16_and_say_so(folder):
+@pytest.mark.parametrize(("capable", "dtype"), [(True, "bfloat16"), (False, "float32")])
+def test_local_folders_load_in_what_the_processor_computes_in(folder, monkeypatch, capable, dtype):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, "avx512_bf16": capable})
     pair = specviz.load_pair(target=str(folder / "big"), draft=str(folder / "small"), device="cpu")
-    assert (pair.target_info.dtype, pair.draft_info.dtype, pair.target_info.device) == ("bfloat16", "bfloat16", "cpu")
+    assert (pair.target_info.dtype, pair.draft_info.dtype, pair.target_info.device) == (dtype, dtype, "cpu")
     assert len(specviz.speculate(pair, "hi", specviz.Settings(2, 5)).finish().output_ids) == 5
 
 
@@ -94,6 +96,11 @@ def test_loader_errors_become_sentences(monkeypatch, error, expected):
     assert "hf_secret" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+def test_gpus_without_bfloat16_get_float32(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: including_emulation)
+    assert loading.default_dtype("cuda") is torch.float32
 
 
 def test_a_damaged_download_is_tried_once_more(monkeypatch):
