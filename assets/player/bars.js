@@ -5,17 +5,10 @@ function probabilityIn(top, id) {
   return top.rest === 0 ? 0 : null; // null: somewhere in the rest, so not known
 }
 
+// One element a bar: the hatched share min(p, q) and the value are the sizes of its two backgrounds.
 function barLine(className, value, overlap) {
   const line = el('span', 'bar ' + className);
-  if (value === null) return line;
-  const fill = el('span', 'fill');
-  fill.style.width = 100 * value + '%';
-  line.append(fill);
-  if (overlap) {
-    const shade = el('span', 'overlap');
-    shade.style.width = 100 * overlap + '%';
-    line.append(shade);
-  }
+  line.style.backgroundSize = `${100 * overlap}% 100%, ${100 * (value ?? 0)}% 100%`;
   return line;
 }
 

@@ -34,7 +34,7 @@ function chartCard(name) {
 }
 
 function clearCharts() {
-  for (const card of charts.cards.values()) { if (card.drawn) window.Plotly?.purge(card.plot); card.node.remove(); }
+  for (const card of charts.cards.values()) { if (card.drawn) charts.plotly.purge(card.plot); card.node.remove(); }
   charts.cards.clear();
   charts.drawn = -1;
 }
@@ -52,11 +52,12 @@ async function drawCharts() {
   charts.busy = true;
   const drawing = run;
   charts.drawn = run.chartsVersion;
+  Object.keys(run.charts).forEach(chartCard); // all places first: they share the width
   try {
     for (const [name, figure] of Object.entries(run.charts)) {
       const card = chartCard(name);
       card.figure = figure;
-      setText(card.head.children[0], known('chart.' + name) ? say('chart.' + name) : name.replaceAll('_', ' '));
+      setText(card.head.children[0], figure.layout?.title?.text ?? name.replaceAll('_', ' '));
       const hasCursor = Boolean(figure.layout?.meta?.cursor);
       setText(card.head.children[1], [figure.note, hasCursor && say('cursorNote')].filter(Boolean).join(' '));
       setText(card.table.firstChild, say('dataTable'));
@@ -75,11 +76,12 @@ async function drawCharts() {
 
 async function drawOne(card) {
   try {
-    const plotly = await loadPlotly();
+    const plotly = charts.plotly = await loadPlotly();
     const figure = themed(card.figure), layout = { ...chartLayout(), ...figure.layout };
     for (const axisName of Object.keys(layout).filter(key => /^[xy]axis\d*$/.test(key)).concat('xaxis', 'yaxis'))
       layout[axisName] = { ...chartAxis(), ...layout[axisName] };
-    delete layout.template;
+    delete layout.title; // it stands above the plot as a heading
+    layout.margin = { ...layout.margin, t: 10 };
     await plotly.react(card.plot, figure.data, layout, { responsive: true, displayModeBar: false });
     if (!card.drawn) card.plot.on('plotly_afterplot', () => placeCursor(card));
     card.drawn = true;
@@ -94,17 +96,17 @@ function cssValue(name) { return getComputedStyle(find('.sv')).getPropertyValue(
 
 function chartLayout() {
   return { height: 260, margin: { l: 48, r: 12, t: 10, b: 40 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', uirevision: run.id,
-    font: { color: cssValue('--sv-ink'), size: 12, family: getComputedStyle(find('.sv')).fontFamily }, hoverlabel: { font: { color: cssValue('--sv-ink') }, bgcolor: cssValue('--sv-paper') } };
+    font: { color: cssValue('--sv-text'), size: 12, family: getComputedStyle(find('.sv')).fontFamily }, hoverlabel: { font: { color: cssValue('--sv-text') }, bgcolor: cssValue('--sv-paper') } };
 }
 
 function chartAxis() {
-  return { gridcolor: cssValue('--sv-line'), linecolor: cssValue('--sv-line'), zerolinecolor: cssValue('--sv-line'), automargin: true };
+  return { gridcolor: cssValue('--sv-grid'), linecolor: cssValue('--sv-grid'), zerolinecolor: cssValue('--sv-grid'), automargin: true };
 }
 
 // Colours are names in the figures; markup in labels stays text, but for the few tags plotly lays text out with.
 function themed(value) {
   if (typeof value === 'string') {
-    const coloured = value.replace(/var\((--[\w-]+)\)/g, (whole, name) => cssValue(name) || cssValue('--sv-ink'));
+    const coloured = value.replace(/var\((--[\w-]+)\)/g, (whole, name) => cssValue(name) || cssValue('--sv-text'));
     return coloured.replace(/<(?!\/?(?:br|b|i|sub|sup|extra)\s*\/?>)/gi, '&lt;');
   }
   if (Array.isArray(value)) return typeof value[0] === 'number' ? value : value.map(themed);

@@ -6,7 +6,12 @@ function el(tag, className, text) {
   return node;
 }
 
-function find(selector) { return element.querySelector(selector); }
+// The parts of the template never change, and a search through thousands of chips is slow: each is looked up once.
+const parts = new Map();
+function find(selector) {
+  if (!parts.has(selector)) parts.set(selector, element.querySelector(selector));
+  return parts.get(selector);
+}
 
 function setText(node, text) { if (node.textContent !== text) node.textContent = text; }
 
@@ -17,12 +22,16 @@ function prob(x) {
   return x > 0.9995 ? '>0.999' : x.toFixed(3);
 }
 
-// Two numbers with as few decimals (two at least) as tell them apart.
+// Two numbers as short as can be without becoming equal, or zero when they are not.
 function twoApart(a, b) {
-  for (let digits = 2; digits < 6; digits++) {
-    if (a.toFixed(digits) !== b.toFixed(digits)) return [a.toFixed(digits), b.toFixed(digits)];
+  const brief = (x, digits) => (x > 0 && x < 0.5 * 10 ** -digits ? x.toPrecision(1) : x.toFixed(digits));
+  for (let digits = 2; digits < 7; digits++) {
+    if (brief(a, digits) !== brief(b, digits)) return [brief(a, digits), brief(b, digits)];
   }
   return [String(a), String(b)];
 }
 
-function seconds(t) { return t.toFixed(t < 10 ? 2 : 1); }
+function timeText(t) {
+  if (t < 0.1) return (t * 1000).toFixed(t < 0.01 ? 1 : 0) + ' ms';
+  return t.toFixed(t < 10 ? 2 : 1) + ' s';
+}

@@ -75,14 +75,14 @@ function figureCard(strip, name) {
   card = el('div', 'figure');
   card.dataset.figure = name;
   card.append(el('dt'), el('dd', 'value'), el('dd', 'detail'));
-  card.firstChild.append(el('span', 'label'), ' ', el('span', 'kind'));
+  card.children[1].append(el('span', 'amount'), el('span', 'kind'));
   strip.append(card);
   return card;
 }
 
 // A figure without a value says why; it never turns into a zero.
 function paintFigure(card, name, figure) {
-  const [head, value, detail] = card.children, [label, kind] = head.querySelectorAll('span');
+  const label = card.firstChild, detail = card.querySelector('.detail'), [amount, kind] = card.querySelector('.value').children;
   setText(label, known('figure.' + name) ? say('figure.' + name) : name.replaceAll('_', ' '));
   const missing = figure?.value === null || figure?.value === undefined;
   const slower = name === 'speedup' && !missing && parseFloat(figure.value) < 1;
@@ -90,7 +90,7 @@ function paintFigure(card, name, figure) {
   card.classList.toggle('slower', slower);
   kind.hidden = missing;
   if (!missing) { setText(kind, say('kind.' + figure.kind)); kind.title = say('kindHelp.' + figure.kind); }
-  setText(value, missing ? '–' : figure.value);
+  setText(amount, missing ? '–' : figure.value);
   setText(detail, [slower && say('slower'), figure ? figure.detail : say('noRounds')].filter(Boolean).join(' · '));
   paintParts(card, missing ? null : figure.parts);
 }
@@ -104,7 +104,7 @@ function paintParts(card, parts) {
   for (const [name, time] of Object.entries(parts)) {
     const piece = el('span', 'part part-' + name), label = el('span', 'part-name part-' + name);
     piece.style.width = (total ? 100 * time / total : 0) + '%';
-    label.append(el('i'), (known('part.' + name) ? say('part.' + name) : name) + ' ', el('b', '', seconds(time) + ' s'));
+    label.append(el('i'), (known('part.' + name) ? say('part.' + name) : name) + ' ', el('b', '', timeText(time)));
     bar.firstChild.append(piece);
     bar.lastChild.append(label);
   }

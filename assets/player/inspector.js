@@ -10,6 +10,7 @@ function showRound(step) {
   const table = box.querySelector('table');
   table.hidden = !round;
   box.querySelector('.token-detail').replaceChildren();
+  box.querySelector('.token-residual').replaceChildren();
   if (!round) return;
   if (!places(round).includes(chosenPlace)) chosenPlace = defaultPlace(round);
   setText(table.caption, say('roundCaption', { i: index + 1 }));
@@ -112,9 +113,8 @@ function choosePlace(place) {
 function showToken(round) {
   const box = find('.token-detail'), k = Number(chosenPlace.slice(1)), emitted = chosenPlace[0] === 'e' ? round.emitted[k] : null;
   const drafted = emitted ? (emitted.origin === 'resampled' ? round.drafted[k] : null) : round.drafted[k];
-  box.replaceChildren(tokenTitle(emitted ?? drafted, emitted, k));
-  if (drafted) box.append(...draftedDetail(drafted, round));
-  else box.append(...emittedDetail(emitted));
+  box.replaceChildren(tokenTitle(emitted ?? drafted, emitted, k), ...(drafted ? draftedDetail(drafted) : emittedDetail(emitted)));
+  find('.token-residual').replaceChildren(...(drafted ? residualDetail(drafted, round) : []));
 }
 
 function tokenTitle(token, emitted, k) {
@@ -123,17 +123,19 @@ function tokenTitle(token, emitted, k) {
   return title;
 }
 
-function draftedDetail(token, round) {
+function draftedDetail(token) {
   const greedy = isGreedy() && (token.target_top || token.draft_top), parts = [];
   if (isGreedy()) parts.push(el('p', 'remark', say('greedy')));
   else parts.push(betaLine(token), el('p', 'facts', say('entropies', { p: token.entropy_p.toFixed(2), q: token.entropy_q.toFixed(2) })));
   if (greedy) parts.push(el('p', 'bars-name', say('ownProbabilities')), ownBars(token));
   else parts.push(legendOf('pAndQ'), pairedBars(token.p_top, token.q_top, token));
-  if (token.residual_top && !isGreedy()) {
-    const drawn = round.emitted.find(other => other.origin === 'resampled')?.id;
-    parts.push(el('p', 'bars-name', say('residual')), singleBars(token.residual_top, drawn, 'residual', say('drawn')));
-  }
   return parts;
+}
+
+function residualDetail(token, round) {
+  if (!token.residual_top || isGreedy()) return [];
+  const drawn = round.emitted.find(other => other.origin === 'resampled')?.id;
+  return [el('h4', '', say('residual')), singleBars(token.residual_top, drawn, 'residual', say('drawn'))];
 }
 
 function ownBars(token) {
@@ -155,9 +157,7 @@ function legendOf(key) {
 }
 
 function betaLine(token) {
-  const line = el('p', 'facts beta'), bar = el('span', 'beta-bar'), fill = el('span', 'overlap');
-  fill.style.width = 100 * token.beta + '%';
-  bar.append(fill);
-  line.append(el('b', '', say('beta', { beta: prob(token.beta) })), bar, el('span', 'faint', say('betaHelp')));
+  const line = el('p', 'facts beta');
+  line.append(el('b', '', say('beta', { beta: prob(token.beta) })), barLine('overlap', 0, token.beta), el('span', 'faint', say('betaHelp')));
   return line;
 }

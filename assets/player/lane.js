@@ -1,15 +1,21 @@
 // One lane of token chips. Rounds stand in pages, built in slices; a step touches only the pages between
-// the old and the new place, and chips that are not there yet stay invisible without moving the others.
-const PAGE = { speculative: { soft: 24, hard: 40 }, plain: { soft: 64, hard: 96 } };
+// the old and the new place (pages out of sight when they come into sight), and chips that are not there yet stay invisible without moving the others.
+const PAGE = { speculative: { soft: 10, hard: 20 }, plain: { soft: 30, hard: 60 } };
 
 function newLaneView(key) {
-  const box = find('.lane-' + key);
-  return { key, box, strip: box.querySelector('.strip'), info: box.querySelector('.lane-info'), pages: [], pageOf: [], shown: 0,
-    unbuilt: 0, now: null };
+  const box = find('.lane-' + key), strip = box.querySelector('.strip');
+  const view = { key, box, strip, info: box.querySelector('.lane-info'), pages: [], pageOf: [], shown: 0, unbuilt: 0, now: null };
+  strip.addEventListener('contentvisibilityautostatechange', event => {
+    const page = view.pages[event.target.dataset.page];
+    page.skipped = event.skipped;
+    if (!page.skipped) paintPage(page, view.shown);
+  });
+  return view;
 }
 
 function clearLane(view) {
   view.strip.replaceChildren();
+  view.strip.classList.remove('long');
   Object.assign(view, { pages: [], pageOf: [], shown: 0, unbuilt: 0, now: null });
 }
 
@@ -24,8 +30,10 @@ function layOut(view, rounds) {
     let page = view.pages.at(-1);
     if (!page || pageFull(view, page, rounds)) {
       page = { first: index, count: 0, built: 0, number: view.pages.length, node: el('div', 'page future') };
+      page.node.dataset.page = page.number;
       view.pages.push(page);
       view.strip.append(page.node);
+      view.strip.classList.toggle('long', view.pages.length > 3); // only then is skipping worth estimated heights
     }
     page.count++;
     view.pageOf.push(page.number);
@@ -35,7 +43,7 @@ function layOut(view, rounds) {
 function buildPage(view, page, rounds, until) {
   while (page.built < page.count && performance.now() < until) {
     const index = page.first + page.built++;
-    const node = roundNode(rounds[index], index);
+    const node = roundNode(view.key, rounds[index], index);
     node.classList.toggle('future', index >= view.shown);
     page.node.append(node);
   }
@@ -69,7 +77,8 @@ function showRounds(view, rounds, count) {
   const place = index => view.pageOf[Math.min(index, view.pageOf.length - 1)];
   const from = place(Math.min(count, view.shown)), to = place(Math.max(count, view.shown));
   view.shown = count;
-  for (let k = from; k <= to; k++) paintPage(view.pages[k], count);
+  const here = place(count);
+  for (let k = from; k <= to; k++) if (k === here || !view.pages[k].skipped) paintPage(view.pages[k], count);
 }
 
 // The span of a round, built on the spot if the slices have not come to it yet.
@@ -84,17 +93,25 @@ function markNow(view, rounds, index) {
   view.now?.classList.remove('now');
   view.now = index >= 0 ? nodeOf(view, rounds, index) : null;
   view.now?.classList.add('now');
-  if (view.now) keepInView(view.strip, view.now); else view.strip.scrollTop = 0;
 }
 
-function keepInView(strip, node) {
-  if (strip.scrollHeight <= strip.clientHeight + 1) return;
-  const box = node.getBoundingClientRect(), frame = strip.getBoundingClientRect();
-  if (box.top >= frame.top + 8 && box.bottom <= frame.bottom - 8) return;
-  strip.scrollTop += box.bottom - frame.top - strip.clientHeight * 0.7;
+// Where the strip has to scroll to, so that the current round can be seen; null if it can be seen already.
+function scrollOf({ strip, now }) {
+  if (!now) return 0;
+  const box = now.getBoundingClientRect(), frame = strip.getBoundingClientRect();
+  if (box.top >= frame.top + 8 && box.bottom <= frame.bottom - 8) return null;
+  return strip.scrollTop + box.bottom - frame.top - strip.clientHeight * 0.7;
 }
 
-function roundNode(round, index) {
+// All reading before all writing: the page is laid out once.
+function scrollLanes(views) {
+  const places = views.map(scrollOf);
+  views.forEach((view, k) => { if (places[k] !== null) view.strip.scrollTop = places[k]; });
+}
+
+// A round of the plain lane is its one chip; a speculative round is a span that carries the bracket.
+function roundNode(key, round, index) {
+  if (key === 'plain') return plainNode(round);
   const node = el('span', 'round');
   node.dataset.round = index;
   const kept = round.drafted.findIndex(token => token.verdict !== 'accepted');
@@ -106,6 +123,15 @@ function roundNode(round, index) {
     node.append(slot(round, kept, replacement, acceptedCount), ...(replacement ? lineBreak(replacement.id) : []));
   }
   rest.forEach((token, k) => node.append(placed(token.id, token.origin, 'e' + (acceptedCount + k)), ...lineBreak(token.id)));
+  return node;
+}
+
+function plainNode(round) {
+  const [token] = round.emitted, breaks = token ? lineBreak(token.id) : [];
+  if (!token) return el('span');
+  if (!breaks.length) return chip(token.id, token.origin);
+  const node = el('span');
+  node.append(chip(token.id, token.origin), ...breaks);
   return node;
 }
 

@@ -18,12 +18,11 @@ function accept(text) {
   const grown = text.length >= feed.read && text.slice(0, 64) === feed.text.slice(0, 64) && feed.read > 0;
   if (!grown) feed.read = 0;
   feed.text = text;
-  work();
+  feed.timer ||= setTimeout(work); // a task of its own: the page has just spent one on the update
 }
 
 // Reads lines and builds chips in slices; the rest waits for the next turn.
 function work() {
-  clearTimeout(feed.timer);
   feed.timer = 0;
   const until = performance.now() + SLICE, before = run;
   const fresh = readLines(until);
@@ -49,11 +48,10 @@ function readLines(until) {
 // A damaged line is left out and counted; what is already shown stays.
 function readOne(text) {
   try {
-    const line = take(text);
-    if (line.t === 'problem') tell(line.sentence);
+    take(text);
   } catch (error) {
     console.warn('specviz: a line was not read:', error.message);
-    if (run) tell(say('badLines', { n: ++run.badLines }));
+    if (run) tell(say('badLines', { n: ++run.badLines }), { stays: true });
   }
 }
 
@@ -64,7 +62,7 @@ function showNewRun() {
   player.clock = 0;
   shown = {};
   feed.restored = feed.restoring ?? false;
-  tell(feed.restored ? say('restored') : '', feed.restored);
+  tell(feed.restored ? say('restored') : '', { stays: true, withRecorded: feed.restored });
   find('.sv').classList.remove('empty');
   for (const view of Object.values(lanes)) clearLane(view);
   lanes.plain.box.hidden = !run.lanes.plain;
@@ -91,10 +89,13 @@ function show() {
   if (plain) showRounds(lanes.plain, plain.rounds, plainRounds);
   laneInfo('speculative', rounds);
   if (plain) laneInfo('plain', plainRounds);
+  const moved = shown.plainRounds !== plainRounds || shown.rounds !== rounds;
   const changed = shown.step !== player.step || shown.total !== lastStep() || shown.end !== run.end;
+  if (shown.total !== lastStep()) showMap();
   if (changed || shown.playing !== player.playing || shown.follow !== player.follow) showTransport();
   if (plain && shown.plainRounds !== plainRounds) markNow(lanes.plain, plain.rounds, plainRounds - 1);
   if (changed) showStep(rounds);
+  if (moved) scrollLanes(Object.keys(run.lanes).map(key => lanes[key]));
   shown = { step: player.step, total: lastStep(), end: run.end, playing: player.playing, follow: player.follow, plainRounds, rounds };
   moveCursors();
   speak();
@@ -110,7 +111,7 @@ function showStep(rounds) {
 function laneInfo(key, rounds) {
   const lane = run.lanes[key], n = tokensOf(lane, rounds), time = key === 'speculative' ? clockAt(Math.min(player.step, roundCount())) : Math.min(player.clock, lastEnd(lane));
   const done = rounds === lane.rounds.length && lane.tail ? ' · ' + say('finish.' + lane.tail.finish) : '';
-  setText(lanes[key].info, say('laneClock', { n, seconds: seconds(time) }) + done);
+  setText(lanes[key].info, say('laneClock', { n, time: timeText(time) }) + done);
 }
 
 // The status line follows every step by eye, but is announced only when the reader steps or the run ends.
@@ -120,8 +121,11 @@ function speak() {
   setText(line, sentenceOf(player.step));
 }
 
-function tell(text, withRecorded = false) {
+// A line above the figures. Passing remarks go by themselves; what needs an answer stays.
+function tell(text, { stays = false, withRecorded = false } = {}) {
   const notice = find('.notice');
+  clearTimeout(tell.timer);
+  if (text && !stays) tell.timer = setTimeout(() => { notice.hidden = true; }, 6000);
   notice.hidden = !text;
   setText(notice.querySelector('.notice-text'), text);
   notice.querySelector('.show-recorded').hidden = !withRecorded;

@@ -12,14 +12,13 @@ function markOf(char) {
   return 'U+' + code.toString(16).toUpperCase().padStart(4, '0');
 }
 
-// Text split into what can be seen and marks for what cannot; equal marks in a row stay together.
+// Text split into what can be seen and marks for what cannot.
 function visibleParts(text) {
   const parts = [];
   for (const bit of text.split(HIDDEN)) {
     if (!bit) continue;
-    const mark = HIDDEN.test(bit), shown = mark ? markOf(bit) : bit, last = parts.at(-1);
-    if (mark && last?.mark && shown.length === 1) last.shown += shown;
-    else parts.push({ mark, shown });
+    const mark = HIDDEN.test(bit);
+    parts.push({ mark, shown: mark ? markOf(bit) : bit });
   }
   if (/^\p{M}/u.test(text)) parts.unshift({ mark: true, shown: '◌' });
   return parts.length ? parts : [{ mark: true, shown: '∅' }];
@@ -35,17 +34,15 @@ function visibleText(id) {
 function quoted(id) {
   const piece = pieceOf(id);
   return piece.kind === 'bytes' ? '⟨' + piece.text + '⟩' : '“' + visibleParts(piece.text).map(
-    part => (part.mark && /^·+$/.test(part.shown) ? ' '.repeat(part.shown.length) : part.shown)).join('') + '”';
+    part => (part.mark && part.shown === '·' ? ' ' : part.shown)).join('') + '”';
 }
 
-// One chip. Marks sit in their own <i>, so that styles can hold them back; bdi keeps its direction inside.
+// One chip, two elements: a run has thousands. bdi keeps the direction of the text inside.
 function chip(id, status) {
   const piece = pieceOf(id), kind = piece.kind ?? 'text';
-  const node = el('span', 'tok ' + status + (kind === 'text' ? '' : ' ' + kind)), inner = el('bdi');
+  const node = el('span', 'tok ' + status + (kind === 'text' ? '' : ' ' + kind));
   node.dataset.id = id;
-  if (kind === 'bytes') inner.textContent = piece.text;
-  else for (const part of visibleParts(piece.text)) inner.append(part.mark ? el('i', '', part.shown) : part.shown);
-  node.append(inner);
+  node.append(el('bdi', '', visibleText(id)));
   return node;
 }
 

@@ -30,11 +30,10 @@ function addRound(line) {
   if (line.lane === 'speculative') run.figures.push(line.figures ?? run.figures.at(-1) ?? {});
 }
 
-// Takes one line into the run; a line that opens a run replaces it. Returns the kind of the line.
+// Takes one line into the run; a line that opens a run replaces it.
 function take(text) {
   const line = readLine(text);
   if (line.t === 'run') run = newRun(line);
-  else if (line.t === 'problem') return line;
   else if (!run) throw new Error('no run yet');
   else if (line.t === 'pieces') for (const [id, piece] of Object.entries(line.pieces)) run.pieces.set(id, piece);
   else if (line.t === 'round') addRound(line);
@@ -43,7 +42,6 @@ function take(text) {
     run.end = line;
     for (const [key, tail] of Object.entries(line.lanes)) if (run.lanes[key]) run.lanes[key].tail = tail;
   }
-  return line;
 }
 
 function roundCount() { return run ? run.lanes.speculative.rounds.length : 0; }

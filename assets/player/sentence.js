@@ -4,7 +4,7 @@ function sentenceOf(step) {
   if (step >= lastStep() && run.end) return run.end.sentence;
   if (step > roundCount()) {
     const lane = run.lanes.plain;
-    return say('say.plainDone', { n: tokensOf(lane, lane.rounds.length), seconds: seconds(lastEnd(lane)) });
+    return say('say.plainDone', { n: tokensOf(lane, lane.rounds.length), time: timeText(lastEnd(lane)) });
   }
   const round = run.lanes.speculative.rounds[step - 1], parts = [...draftParts(round), ...emittedParts(round)];
   const text = say('say.round', { i: step, total: roundCount(), parts: parts.join(', '), emitted: say('say.emitted', { n: round.emitted.length }) });

@@ -71,7 +71,6 @@ function showTransport() {
   const scrubber = find('.scrubber');
   scrubber.max = lastStep();
   scrubber.value = player.step;
-  scrubber.style.setProperty('--done', lastStep() ? player.step / lastStep() : 0);
   const text = stepText(player.step);
   scrubber.setAttribute('aria-valuetext', text);
   setText(find('.step-text'), text);

@@ -16,7 +16,7 @@ const WORDS = {
     slower: 'slower than plain', noRounds: 'no rounds yet', noFigure: 'not available', none: 'none',
     'part.draft': 'draft', 'part.verify': 'verify', 'part.sampling': 'sampling', 'part.other': 'other',
 
-    laneClock: { one: '{n} token, {seconds} s', other: '{n} tokens, {seconds} s' },
+    laneClock: { one: '{n} token, {time}', other: '{n} tokens, {time}' },
     foldPrompt: { one: '{n} earlier prompt token', other: '{n} earlier prompt tokens' },
     hideDrafts: 'Hide rejected drafts', showDrafts: 'Show rejected drafts',
     tokensOf: 'Tokens of the {lane} lane', promptTokens: 'Prompt tokens',
@@ -35,7 +35,7 @@ const WORDS = {
     'help.marks': '· space, ⏎ line break, → tab, ∅ empty, hex pairs: part of a character',
 
     first: 'To the prompt', back: 'One round back', play: 'Play', pause: 'Pause', next: 'One round on', last: 'To the end',
-    follow: 'Follow the newest round', speed: 'Speed', scrubber: 'Round', realTime: 'real time', times: '{x}×',
+    follow: 'Follow the newest round', speed: 'Playing speed', scrubber: 'Round', realTime: 'real time', times: '{x}×',
     promptOnly: 'prompt only', roundOf: 'round {i} of {n}', plainDone: 'plain lane finished',
     keys: 'Keys: space plays, arrows step, Home and End jump, 1 to 9 set the speed.',
 
@@ -60,8 +60,6 @@ const WORDS = {
     ownProbabilities: 'models’ own probabilities at T = 1, not used for the decision',
 
     cursorNote: 'The vertical line is the current step.', dataTable: 'Data table', 'col.series': 'series', 'col.x': 'x', 'col.y': 'y', 'col.text': 'text',
-    'chart.acceptance': 'Acceptance by position', 'chart.accepted_length': 'Accepted length',
-    'chart.tokens_over_time': 'Tokens over time', 'chart.beta_over_run': 'Overlap β over the run',
     chartFailed: 'The chart could not be drawn; its data table is complete.',
 
     exportTrace: 'Export trace', exportText: 'Export text', copyText: 'Copy text', importTrace: 'Import a trace',
@@ -78,7 +76,7 @@ const WORDS = {
     'say.resampledGreedy': '{token} put in its place', 'say.bonus': '{token} added as the bonus token',
     'say.plain': 'no draft, {token} from the target alone', 'say.cut': { one: '{n} cut off', other: '{n} cut off' },
     'say.emitted': { one: '{n} token emitted', other: '{n} tokens emitted' },
-    'say.plainDone': { one: 'The plain lane has finished too: {n} token in {seconds} s.', other: 'The plain lane has finished too: {n} tokens in {seconds} s.' },
+    'say.plainDone': { one: 'The plain lane has finished too: {n} token in {time}.', other: 'The plain lane has finished too: {n} tokens in {time}.' },
     'say.interrupted': 'This run was interrupted after {i} rounds.',
     'prov.method': 'method', 'prov.rule': 'rule', 'prov.pair': 'pair', 'prov.date': 'date', 'prov.machine': 'machine',
     'prov.threads': 'threads', 'prov.versions': 'versions', 'prov.notes': 'notes', 'prov.settings': 'settings',

@@ -11,7 +11,7 @@ PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 # One after the other they are the body of one function, so every name is visible in the files after it.
 SCRIPTS = ("words", "dom", "pieces", "run", "lane", "head", "bars", "inspector", "sentence", "charts", "keep",
-           "transfer", "transport", "main")  # fmt: skip
+           "transfer", "map", "transport", "main")  # fmt: skip
 STYLES = ("palette", "player", "stream", "inspector")
 
 

@@ -2,11 +2,10 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from browser.pages import Screen, record, served
+from fakes import FakeEngine
+from made import race_trace
 from playwright.sync_api import expect
-
-from tests.browser.pages import Screen, record, served
-from tests.made import race_trace
-from tests.ui.fakes import FakeEngine
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 from time import monotonic, sleep
 
 import pytest
+from browser.pages import Screen, record, served
+from fakes import FakeEngine
 from gradio_client import Client
+from made import race_trace
 from playwright.sync_api import expect
 
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import loads
-from tests.browser.pages import Screen, record, served
-from tests.made import race_trace
-from tests.ui.fakes import FakeEngine
 
 
 @pytest.fixture(scope="module")

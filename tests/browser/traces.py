@@ -53,8 +53,12 @@ def draw(probs: list[float], u: float) -> int:
 
 def top(probs: list[float], n: int = 8) -> schema.Top:
     ids = sorted(range(len(probs)), key=lambda i: (-probs[i], i))[:n]
-    kept = [probs[i] for i in ids]
-    return schema.Top(ids, kept, max(0.0, 1 - sum(kept)))
+    kept = [round(probs[i], 6) for i in ids]
+    return schema.Top(ids, kept, max(0.0, round(1 - sum(kept), 6)))
+
+
+def brief(x: float) -> float:
+    return round(x, 6)
 
 
 def one_hot(probs: list[float]) -> list[float]:
@@ -63,7 +67,7 @@ def one_hot(probs: list[float]) -> list[float]:
 
 
 def entropy(probs: list[float]) -> float:
-    return -sum(x * math.log(x) for x in probs if x > 0)
+    return brief(-sum(x * math.log(x) for x in probs if x > 0))
 
 
 def shown(probs: list[float], greedy: bool) -> schema.Top:
@@ -79,19 +83,19 @@ def speculative_round(index: int, start: int, place: int, settings: schema.Setti
         x = draw(q, numbers.next())
         accept, u = min(1.0, p[x] / q[x]), numbers.next()
         verdict = ("accepted" if u < accept else "rejected") if open_ else "not_judged"
-        token = schema.Drafted(x, p[x], q[x], accept, verdict, sum(map(min, p, q)), entropy(p), entropy(q), shown(full_p, greedy),
-                               shown(full_q, greedy), u if open_ else None)  # fmt: skip
+        token = schema.Drafted(x, brief(p[x]), brief(q[x]), brief(accept), verdict, brief(sum(map(min, p, q))), entropy(p), entropy(q), shown(full_p, greedy),
+                               shown(full_q, greedy), brief(u) if open_ else None)  # fmt: skip
         if greedy:
             token.target_top, token.draft_top = top(full_p), top(full_q)
         if verdict == "accepted":
-            emitted.append(schema.Emitted(x, "accepted", p[x]))
+            emitted.append(schema.Emitted(x, "accepted", brief(p[x])))
         elif verdict == "rejected":
             open_ = False
             mass = [max(0.0, a - b) for a, b in zip(p, q, strict=True)]
             residual = [m / sum(mass) for m in mass]
             token.residual_top = top(residual, 1 if greedy else 8)
             y = draw(residual, numbers.next())
-            emitted.append(schema.Emitted(y, "resampled", p[y]))
+            emitted.append(schema.Emitted(y, "resampled", brief(p[y])))
         drafted.append(token)
     if open_:
         emitted.append(own_token(place + len(drafted), settings, numbers, "bonus" if drafted else "plain"))
@@ -103,7 +107,7 @@ def own_token(place: int, settings: schema.Settings, numbers: Numbers, origin: s
     full = target_at(place)
     p = one_hot(full) if settings.greedy else full
     x = draw(p, numbers.next())
-    return schema.Emitted(x, origin, p[x], 1.25, shown(full, settings.greedy), entropy(p), top(full) if settings.greedy else None)
+    return schema.Emitted(x, origin, brief(p[x]), 1.25, shown(full, settings.greedy), entropy(p), top(full) if settings.greedy else None)
 
 
 def lane(settings: schema.Settings, prompt: list[int], plain: bool, **fields) -> schema.Trace:
@@ -202,9 +206,10 @@ def charts_line(trace: schema.Trace) -> str:
     for record in trace.rounds:
         total += len(record.emitted)
         tokens.append(total)
-    betas = [d.beta for r in trace.rounds for d in r.drafted]
+    betas = [d.beta for r in trace.rounds for d in r.drafted][:120]
+    step = max(1, len(ends) // 400)
     return stream.line("charts", charts={
-        "tokens_over_time": {"data": [{"type": "scatter", "x": ends, "y": tokens, "name": "speculative", "line": {"color": "var(--sv-accepted)"}}],
+        "tokens_over_time": {"data": [{"type": "scatter", "x": ends[::step], "y": tokens[::step], "name": "speculative", "line": {"color": "var(--sv-accepted)"}}],
                              "layout": {"meta": {"cursor": "time"}, "xaxis": {"title": {"text": "seconds"}}, "yaxis": {"title": {"text": "tokens"}}}, "note": "Both lanes."},
         "beta_over_run": {"data": [{"type": "bar", "x": list(range(1, len(betas) + 1)), "y": betas, "text": ["<img src=x>"] * len(betas), "marker": {"color": "var(--sv-bonus)"}}],
                           "layout": {"meta": {"cursor": "round"}}, "note": ""},
