@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from time import sleep
 from types import SimpleNamespace
 
+from made import made_round, made_trace
+
 from specviz.models.catalog import CatalogEntry
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Piece, Settings
 from specviz.ui.engine import Engine
-from tests.made import made_round, made_trace
 
 MARKS = ("yyn", "yyy", "n..")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made_round
 
 from specviz.analysis.acceptance import acceptance_over_run, acceptance_table, accepted_lengths
 from specviz.analysis.totals import Totals
-from tests.made import made_round
 
 marks = st.builds(
     lambda accepted, ending, tail: "y" * accepted + ending + ("." * tail if ending == "n" else ""),

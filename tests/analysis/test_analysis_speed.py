@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made import made_round, made_trace, plain_rounds, race_trace
 
 from specviz.analysis.figures import trace_figures
 from specviz.analysis.speed import break_even, costs, percents, speedup, time_split, why_slower
@@ -10,7 +11,6 @@ from specviz.analysis.summary import agreement, end_sentence, first_difference
 from specviz.analysis.timeline import Timeline
 from specviz.analysis.totals import Totals
 from specviz.analysis.words import duration
-from tests.made import made_round, made_trace, plain_rounds, race_trace
 
 GOOD = (0.001, 0.010, 0.0, 0.0)  # one draft step 1 ms, a target pass 10 ms
 

@@ -4,10 +4,10 @@ import json
 
 import plotly.graph_objects as go
 import pytest
+from made import made_round, made_trace, plain_rounds, race_trace
 
 from specviz.charts.run import acceptance, accepted_length, beta_over_run, run_charts, tokens_over_time
 from specviz.charts.style import MOST_POINTS
-from tests.made import made_round, made_trace, plain_rounds, race_trace
 
 TRACES = {
     "race": race_trace(),

@@ -10,6 +10,7 @@ from itertools import pairwise
 from time import monotonic, sleep
 
 import pytest
+from fakes import FakeEngine
 
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Settings
@@ -18,7 +19,6 @@ from specviz.ui.desk import MOST_WAITING, Desk
 from specviz.ui.live import Order, live_run
 from specviz.ui.stops import Stops
 from specviz.ui.writer import replay_lines
-from tests.ui.fakes import FakeEngine
 
 ORDER = Order("near", "def f():", Settings())
 

@@ -2,11 +2,12 @@
 
 import json
 
+from made import made_round, made_trace, race_trace
+
 from specviz.analysis.figures import trace_figures
 from specviz.trace.files import dumps, loads
 from specviz.trace.schema import round_ids
 from specviz.ui.writer import TraceWriter, replay_lines
-from tests.made import made_round, made_trace, race_trace
 
 
 def parsed(text):
