@@ -1,14 +1,17 @@
 """What the page shows before anyone runs anything: recorded runs and example prompts."""
 
+import logging
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from specviz.models.catalog import ASSETS
+from specviz.trace.errors import SpecvizError
 from specviz.trace.files import load_trace
 from specviz.ui.writer import replay_lines
 
+logger = logging.getLogger(__name__)
 TRACES = ASSETS / "traces"
 PROMPTS = ASSETS / "prompts" / "examples.toml"
 
@@ -23,9 +26,14 @@ class Example:
 
 
 def recorded_runs(folder: Path) -> dict[str, str]:
-    """File name -> title of every recorded run, in the order of the names."""
-    paths = sorted(folder.glob("*.json.gz"))
-    return {p.name: load_trace(p).title or p.name.removesuffix(".json.gz") for p in paths}
+    """File name -> title of every recorded run that can be read, in the order of the names."""
+    runs = {}
+    for path in sorted(folder.glob("*.json.gz")):
+        try:
+            runs[path.name] = load_trace(path).title or path.name.removesuffix(".json.gz")
+        except SpecvizError as error:
+            logger.warning("%s is left out: %s", path.name, error)
+    return runs
 
 
 @cache

@@ -85,7 +85,8 @@ class Playground:
         settings, problems = read_settings(named)
         yield self._controls.problem_updates(problems)
         if problems:
-            yield self._say("Nothing was run: change what is marked in red.")
+            fields = ", ".join(name.replace("_", " ") for name in problems)
+            yield self._say(f"Nothing was run. See the sentences at: {fields}.")
             return
         order = Order(str(named["pair"]), named["prompt"], settings)
         with (
