@@ -76,7 +76,11 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--stop", action="append", default=[], help="a text that ends the output; may be repeated")
     run.add_argument("--chat", action="store_true", help="put the prompt into the target's chat template")
     run.add_argument("--control-tokens", action="store_true", help="text like <|im_end|> counts as the control token")
-    run.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], help="default: bfloat16")
+    run.add_argument(
+        "--dtype",
+        choices=["float32", "bfloat16", "float16"],
+        help="default: bfloat16 where the device computes in it, else float32",
+    )
     run.add_argument("--device", help="cpu, cuda, ...; default: a GPU if there is one")
     run.add_argument("--no-plain", action="store_true", help="skip the plain lane, and with it the speedup")
     run.add_argument("--trace", type=Path, metavar="FILE", help="write the trace (.json, .json.gz)")

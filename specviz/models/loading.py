@@ -26,7 +26,8 @@ def load_pair(
 ) -> Pair:
     """Load a named pair (assets/pairs.toml), or a target and a draft by folder or hub name.
 
-    dtype: "float32", "bfloat16" or "float16"; by default bfloat16 where the device computes in it, else float32. device: "cpu", "cuda", ...; by default a GPU if there is one.
+    dtype: "float32", "bfloat16" or "float16"; by default bfloat16 where the device computes in it, else float32.
+    device: "cpu", "cuda", ...; by default a GPU if there is one.
     strict=False: a draft that cannot take part is left out and `pair.draft_problem` says why.
     Raises SpecvizError.
     """
