@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from specviz.analysis.speed import percents, speedup, time_split
+from specviz.analysis.speed import FEWEST, percents, speedup, time_split
 from specviz.analysis.totals import Totals
 from specviz.analysis.words import count, duration
 from specviz.trace.schema import Trace
@@ -34,8 +34,8 @@ def _figure(value: str | None, kind: str, detail: str, **more: Any) -> dict[str,
 def _speedup(speculative: Totals, plain: Totals | None) -> dict[str, Any]:
     gain = speedup(speculative, plain)
     if gain is None or plain is None:
-        missing = "no plain lane ran beside this run" if plain is None else "no token of both lanes yet"
-        return _figure(None, "measured", missing)
+        few = f"fewer than {FEWEST} tokens in a lane: too few to compare"
+        return _figure(None, "measured", few if plain else "no plain lane ran beside this run")
     lanes = (("plain", plain), ("speculative", speculative))
     parts = [f"{name} {duration(t.seconds_per_token or 0)} a token over {count(t.emitted, 'token')}"
              for name, t in lanes]  # fmt: skip

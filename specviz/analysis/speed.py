@@ -7,6 +7,8 @@ from specviz.analysis.totals import Totals, ratio
 from specviz.analysis.words import duration
 from specviz.trace.schema import Round
 
+FEWEST = 8  # tokens of each lane below which no speedup is given
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -21,8 +23,13 @@ class Costs:
 
 
 def speedup(speculative: Totals, plain: Totals | None) -> float | None:
-    """Plain seconds per token / speculative seconds per token; below 1 means slower. None without both."""
-    if not plain or not plain.seconds_per_token or not speculative.seconds_per_token:
+    """Plain seconds per token / speculative seconds per token; below 1 means slower.
+
+    None unless both lanes have written FEWEST tokens: the time of one or two steps says nothing of a rate.
+    """
+    if not plain or min(plain.emitted, speculative.emitted) < FEWEST:
+        return None
+    if not plain.seconds_per_token or not speculative.seconds_per_token:
         return None
     return plain.seconds_per_token / speculative.seconds_per_token
 

@@ -97,16 +97,16 @@ def beta_over_run(trace: Trace) -> Chart:
     if run is None:
         return empty(labels, _NO_DRAFTS)
     at = thin(len(run.rounds))
-    x = [run.rounds[k] + 1 for k in at]  # the page counts rounds from 1
-    low = [round(max(0.0, run.expected[k] - 2 * run.spread[k]), 4) for k in at]
-    high = [round(run.expected[k] + 2 * run.spread[k], 4) for k in at]
-    expected = [round(run.expected[k], 4) for k in at]
+    x = [0] + [run.rounds[k] + 1 for k in at]  # the page counts rounds from 1; all sums begin at 0
+    low = [0.0] + [round(max(0.0, run.expected[k] - 2 * run.spread[k]), 4) for k in at]
+    high = [0.0] + [round(run.expected[k] + 2 * run.spread[k], 4) for k in at]
+    expected = [0.0] + [round(run.expected[k], 4) for k in at]
     band = {"fill": "tonexty", "fillcolor": FAINT, "hoverinfo": "skip"}
     data = [
         _line("", x, low, {"width": 0}, showlegend=False, hoverinfo="skip"),
         _line("expected ± 2 sd", x, high, {"width": 0}, **band),
         _line("expected", x, expected, {"color": INK, "dash": "dot", "width": 1.5}),
-        _line("accepted", x, [run.accepted[k] for k in at], {"color": ACCEPTED, "width": 2}),
+        _line("accepted", x, [0] + [run.accepted[k] for k in at], {"color": ACCEPTED, "width": 2}),
     ]
     note = (
         "Expected (exact): the sum of min(1, p/q) over the judged tokens. Accepted (measured): those that "

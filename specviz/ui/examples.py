@@ -45,4 +45,4 @@ def recorded_lines(path: Path) -> str:
 def example_prompts() -> list[Example]:
     """The example prompts, in the file's order."""
     tables = tomllib.loads(PROMPTS.read_text(encoding="utf-8"))["example"]
-    return [Example(t["title"], t["prompt"], t.get("chat", False)) for t in tables]
+    return [Example(t["title"], t["prompt"].removesuffix("\n"), t.get("chat", False)) for t in tables]

@@ -30,9 +30,7 @@ def test_one_round_yes_no_then_not_judged():
 
 
 def test_rates_by_position():
-    table = acceptance_table(
-        [made_round(0, "yyn"), made_round(1, "n.."), made_round(2, "yyy"), made_round(3, "")]
-    )
+    table = acceptance_table([made_round(0, "yyn"), made_round(1, "n.."), made_round(2, "yyy"), made_round(3, "")])
     conditional = [(r.conditional.hits, r.conditional.of) for r in table.positions]
     unconditional = [(r.unconditional.hits, r.unconditional.of) for r in table.positions]
     assert table.draft_rounds == 3
@@ -66,9 +64,7 @@ def test_alpha_is_the_mean_over_judged_places():
 
 
 def test_expected_against_realised():
-    run = acceptance_over_run(
-        [made_round(0, "yn.", chance=0.8), made_round(1, ""), made_round(2, "y", chance=0.5)]
-    )
+    run = acceptance_over_run([made_round(0, "yn.", chance=0.8), made_round(1, ""), made_round(2, "y", chance=0.5)])
     assert run.rounds == [0, 2]
     assert run.expected == pytest.approx([1.6, 2.1])
     assert run.accepted == [1, 2]
@@ -98,9 +94,7 @@ def test_identities_of_counts(rounds):
     """Case 72: the sums agree with each other whatever the run."""
     totals, table, lengths = Totals.of(rounds), acceptance_table(rounds), accepted_lengths(rounds)
     assert totals.drafted == sum(len(r.drafted) for r in rounds)
-    assert totals.emitted == totals.accepted + sum(
-        not (r.drafted and r.drafted[-1].verdict == "cut") for r in rounds
-    )
+    assert totals.emitted == totals.accepted + sum(not (r.drafted and r.drafted[-1].verdict == "cut") for r in rounds)
     if table is None:
         assert (totals.draft_rounds, lengths) == (0, None)
         return

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from made import made_round, made_trace, plain_rounds, race_trace
 
 from specviz.analysis.figures import trace_figures
-from specviz.analysis.speed import break_even, costs, percents, speedup, time_split, why_slower
+from specviz.analysis.speed import FEWEST, break_even, costs, percents, speedup, time_split, why_slower
 from specviz.analysis.summary import agreement, end_sentence, first_difference
 from specviz.analysis.timeline import Timeline
 from specviz.analysis.totals import Totals
@@ -51,9 +51,7 @@ def test_slower_is_shown_as_slower_and_why():
 
 def test_slower_even_with_all_accepted():
     rounds = [made_round(i, "yy", (0.015, 0.010, 0.0, 0.0)) for i in range(4)]
-    assert "even if every one were accepted" in why_slower(
-        Totals.of(rounds), Totals.of(plain_rounds(8, 0.01))
-    )
+    assert "even if every one were accepted" in why_slower(Totals.of(rounds), Totals.of(plain_rounds(8, 0.01)))
 
 
 def test_no_reason_is_given_for_a_gain():
@@ -122,15 +120,15 @@ def replay(trace):
 
 
 def test_timeline_orders_by_clock_and_takes_plain_as_it_stood():
-    trace = made_trace([made_round(i, "yyn", (1.0, 4.0, 0.0, 0.0)) for i in range(2)], plain_rounds(6, 3.0))
-    moments = list(replay(trace))
-    assert [(m.lane[0], m.end) for m in moments] == [
-        ("p", 3.0), ("p", 6.0), ("s", 7.0), ("p", 9.0), ("p", 12.0), ("s", 14.0), ("p", 15.0), ("p", 18.0),
-    ]  # fmt: skip
+    rounds = [made_round(i, "y" * 9 + "n", (0.5, 25.0, 0.0, 0.0)) for i in range(2)]
+    moments = list(replay(made_trace(rounds, plain_rounds(21, 3.0))))
+    order = "p" * 10 + "s" + "p" * 10 + "s" + "p"  # a plain token that ends with the round comes first
+    assert "".join(m.lane[0] for m in moments) == order
+    assert [m.end for m in moments if m.lane == "speculative"] == [30.0, 60.0]
     first, last = (m.figures for m in moments if m.figures)
-    assert "over 2 tokens; speculative" in first["speedup"]["detail"]
-    assert first["speedup"]["value"] == f"{3 / (7 / 3):.2f}×"
-    assert "over 4 tokens; speculative" in last["speedup"]["detail"]
+    assert "over 10 tokens; speculative" in first["speedup"]["detail"]
+    assert first["speedup"]["value"] == "1.00×"
+    assert "over 20 tokens; speculative" in last["speedup"]["detail"]
     assert all((m.figures is None) == (m.lane == "plain") for m in moments)
 
 
@@ -181,9 +179,7 @@ def test_first_difference():
 def test_failure_is_told():
     trace = made_trace([made_round(0, "yn")])
     trace.finish, trace.failure = "failed", "The target gave no number at step 3."
-    assert end_sentence(trace).startswith(
-        "The run failed, after 2 tokens in 1 target pass. The target gave no number"
-    )
+    assert end_sentence(trace).startswith("The run failed, after 2 tokens in 1 target pass. The target gave no number")
 
 
 @pytest.mark.parametrize(
@@ -191,3 +187,11 @@ def test_failure_is_told():
 )
 def test_duration(seconds, text):
     assert duration(seconds) == text
+
+
+def test_a_token_or_two_give_no_speedup():
+    trace = made_trace([made_round(0, "n...")], plain_rounds(64, 0.3))
+    figure = trace_figures(trace)["speedup"]
+    assert figure["value"] is None
+    assert f"fewer than {FEWEST} tokens" in figure["detail"]
+    assert "times as fast" not in end_sentence(trace)
