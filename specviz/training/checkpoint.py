@@ -22,9 +22,7 @@ class Progress:
     seconds: float = 0.0
 
 
-def save_checkpoint(
-    path: Path, model: nn.Module, optimizers: Optimizers, batches: Batches, progress: Progress
-) -> None:
+def save_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, batches: Batches, progress: Progress) -> None:
     """Write to a neighbour and rename, so a kill in the middle leaves the old checkpoint whole."""
     state = {
         "model": model.state_dict(),

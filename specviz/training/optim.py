@@ -9,8 +9,8 @@ from torch import nn
 
 from specviz.training.muon import Muon
 
-MUON_LR = 0.02
-ADAM_LR = 0.003
+MUON_LR = 0.005
+ADAM_LR = 0.001
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from tqdm import trange
-from transformers import LlamaForCausalLM
+from transformers import DynamicCache, LlamaForCausalLM
 
 from specviz.training.data import Batches
 from specviz.training.parallel import rank
@@ -23,11 +23,11 @@ def continue_prompts(model: LlamaForCausalLM, prompts: Tensor, new: int, tempera
 
     What follows an end is a fresh document, as in the training data, so no row is wasted on padding.
     """
-    ids, cache, rows = prompts, None, [prompts]
+    ids, rows = prompts, [prompts]
+    cache = DynamicCache(config=model.config)
     for _ in range(new):
-        out = model(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
-        cache = out.past_key_values
-        probabilities = (out.logits[:, -1].float() / temperature).softmax(-1)
+        logits = model(ids, cache=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        probabilities = (logits.float() / temperature).softmax(-1)
         ids = torch.multinomial(probabilities, 1)
         rows.append(ids)
     return torch.cat(rows, dim=1)

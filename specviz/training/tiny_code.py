@@ -30,9 +30,7 @@ class Budget:
     processes: int = 2
 
 
-def train(
-    work: Path = DEFAULT_WORK, stage: str = "all", budget: Budget = Budget(), out: Path = ASSETS
-) -> None:
+def train(work: Path = DEFAULT_WORK, stage: str = "all", budget: Budget = Budget(), out: Path = ASSETS) -> None:
     """Run one stage or all of them in order; results go to `out`, everything else to `work`."""
     work.mkdir(parents=True, exist_ok=True)
     files = Files(work)
@@ -47,7 +45,7 @@ def train(
         "decay": lambda: ranked(stages.train_decay, budget.decay_tokens),
         "samples": lambda: ranked(stages.make_samples, budget.sample_batches),
         "draft": lambda: ranked(stages.train_draft, budget.draft_tokens),
-        "export": lambda: export(files, out),
+        "export": lambda: run_in_ranks(1, work, export, files, out),
     }
     for name in STAGES if stage == "all" else (stage,):
         actions[name]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -50,3 +51,8 @@ def as_transformers(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
 def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     """Write tokenizer.json and tokenizer_config.json."""
     as_transformers(tokenizer).save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text())
+    config.pop("backend", None)
+    config["tokenizer_class"] = "PreTrainedTokenizerFast"  # the name that transformers 4 knows as well
+    path.write_text(json.dumps(config, indent=2) + "\n")

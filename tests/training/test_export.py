@@ -50,10 +50,7 @@ def test_prompts_are_short_deterministic_and_from_the_given_files():
 def test_the_card_keeps_prose_and_replaces_only_the_named_block():
     text = "a\n<!-- figures:x -->old<!-- /figures:x -->\nb\n<!-- figures:y -->1<!-- /figures:y -->\n"
     filled = card.replace_block(text, "x", "new")
-    assert (
-        filled
-        == "a\n<!-- figures:x -->\nnew\n<!-- /figures:x -->\nb\n<!-- figures:y -->1<!-- /figures:y -->\n"
-    )
+    assert filled == "a\n<!-- figures:x -->\nnew\n<!-- /figures:x -->\nb\n<!-- figures:y -->1<!-- /figures:y -->\n"
     assert card.replace_block(filled, "x", "new") == filled
     with pytest.raises(ValueError, match="no block named 'z'"):
         card.replace_block(text, "z", "new")

@@ -56,9 +56,7 @@ def test_specials_and_saved_settings(tmp_path):
     assert loaded.bos_token is None
     assert loaded.encode("x") == small.encode("x")
     assert loaded.convert_ids_to_tokens(loaded.encode(END_OF_TEXT)) == [END_OF_TEXT]
-    assert (
-        json.loads((tmp_path / "tokenizer_config.json").read_text())["clean_up_tokenization_spaces"] is False
-    )
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text())["clean_up_tokenization_spaces"] is False
 
 
 @pytest.mark.skipif(not SHIPPED.exists(), reason="no exported family")
