@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from email.parser import Parser
 from pathlib import Path
 
+from tqdm import tqdm
+
 from specviz.training.quality import is_ordinary_code, without_licence_header
 from specviz.training.sources import (
     ALLOWED_LICENCES,
@@ -67,7 +69,7 @@ def fetch_wheels(folder: Path, sources: Iterable[Source] = WHEELS) -> None:
     """Download every pinned wheel that `folder` lacks, through pip and without dependencies."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [source for source in sources if find_wheel(folder, source) is None]
-    for source in missing:
+    for source in tqdm(missing, desc="wheels", disable=not missing):
         requirement = f"{source.name}=={source.version}"
         command = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps"]
         subprocess.run([*command, "--only-binary=:all:", "--dest", str(folder), requirement], check=True)
@@ -164,7 +166,7 @@ def collect(wheel_folder: Path) -> list[SourceFile]:
     """All cleaned files, each content once, no package above its cap, in a fixed order."""
     seen: set[str] = set()
     kept: list[SourceFile] = []
-    for source in (STDLIB, *WHEELS):
+    for source in tqdm((STDLIB, *WHEELS), desc="packages"):
         raw = stdlib_files() if source is STDLIB else wheel_files(_wheel(wheel_folder, source), source)
         fresh = []
         for file in filter(None, map(clean, raw)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,15 +54,13 @@ def write_tokens(work: Path, tokenizer: Tokenizer, files: list[SourceFile]) -> d
     test = encode_documents(tokenizer, [file.text for file in held_out])
     train.tofile(work / "train.bin")
     test.tofile(work / "held_out.bin")
-    sizes = {
+    return {
         "train_files": len(files) - len(held_out),
         "held_out_files": len(held_out),
         "train_tokens": len(train),
         "held_out_tokens": len(test),
         "held_out_bytes": sum(len(file.text.encode()) for file in held_out),
     }
-    (work / "corpus.json").write_text(json.dumps(sizes, indent=1) + "\n")
-    return sizes
 
 
 def read_tokens(path: Path) -> torch.Tensor:

@@ -25,7 +25,7 @@ from specviz.training.measure import (
 )
 from specviz.training.samples import continue_prompts
 
-LOSS_WINDOWS, EXIT_WINDOWS = 192, 32  # of 1,024 tokens
+LOSS_WINDOWS, EXIT_WINDOWS = 128, 16  # of 1,024 tokens
 ON_POLICY_TOKENS = 128
 PROMPT_TOKENS = 48
 

@@ -38,16 +38,30 @@ def make_corpus(files: Files) -> None:
 
 
 def make_tokenizer(files: Files) -> None:
-    """Filter and split the files, learn the merges from training files only, encode both splits."""
+    """Filter and split the files, learn the merges from training files only, encode both splits.
+
+    Does nothing if the work directory already holds what the present list of packages gives.
+    """
+    if is_made(files):
+        return
     sources = corpus.collect(files.wheels)
     texts = [file.text for file in sources if not corpus.is_held_out(file.key)]
     learnt = tokenizer.train_tokenizer(sorted(texts, key=corpus.stable_hash)[:4000])
     tokenizer.save_tokenizer(learnt, files.tokenizer)
     sizes = data.write_tokens(files.work, learnt, sources)
-    description = sizes | {"packages": describe_packages(sources)}
-    files.corpus.write_text(json.dumps(description, indent=1) + "\n")
     held_out = [asdict(file) for file in sources if corpus.is_held_out(file.key)]
     files.held_out_files.write_text(json.dumps(held_out, indent=1) + "\n")
+    description = sizes | {"packages": describe_packages(sources)}
+    files.corpus.write_text(json.dumps(description, indent=1) + "\n")  # last: its presence says all is there
+
+
+def is_made(files: Files) -> bool:
+    """The work directory's corpus was made from exactly the packages and versions listed now."""
+    if not files.corpus.exists():
+        return False
+    made = json.loads(files.corpus.read_text())["packages"]
+    listed = {(source.name, source.version, source.repeats) for source in (STDLIB, *WHEELS)}
+    return {(row["name"], row["version"], row["repeats"]) for row in made} == listed
 
 
 def describe_packages(sources: list[SourceFile]) -> list[dict[str, str | int]]:
