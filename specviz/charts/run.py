@@ -3,6 +3,7 @@
 from typing import Any
 
 from specviz.analysis.acceptance import Rate, acceptance_over_run, acceptance_table, accepted_lengths
+from specviz.analysis.speed import costs
 from specviz.analysis.words import count
 from specviz.charts.style import ACCEPTED, BONUS, FAINT, INK, PLAIN, Chart, chart, empty, thin
 from specviz.trace.schema import Round, Trace
@@ -87,7 +88,7 @@ def tokens_over_time(trace: Trace) -> Chart:
     if not data:
         return empty(labels, "No token yet.")
     note = "Each lane on its own clock: decoding only, prefill and recording left out."
-    return chart(labels, data, note, cursor="time")
+    return chart(labels, data, f"{note}{_costs(trace)}", cursor="time")
 
 
 def beta_over_run(trace: Trace) -> Chart:
@@ -114,6 +115,15 @@ def beta_over_run(trace: Trace) -> Chart:
     )
     greedy = " At temperature 0 each chance is 0 or 1, so the lines are one." if trace.settings.greedy else ""
     return chart(labels, data, note + greedy, cursor="round")
+
+
+def _costs(trace: Trace) -> str:
+    """c and v(gamma) of this run as a sentence; empty where they were not measured."""
+    found = costs(trace.rounds, trace.baseline.rounds if trace.baseline else [], trace.settings.gamma)
+    if found.c is None or found.v is None:
+        return ""
+    wide = count(found.width, "draft")
+    return f" In plain target steps, measured: a draft step c = {found.c:.2f}, a pass with {wide} v = {found.v:.2f}."
 
 
 def _rates(rates: list[Rate], whole: str) -> dict[str, Any]:

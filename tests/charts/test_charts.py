@@ -64,6 +64,13 @@ def test_tokens_over_time_is_each_lane_on_its_clock():
     assert chart["layout"]["meta"] == {"cursor": "time"}
 
 
+def test_costs_of_a_step_stand_below_the_lanes():
+    rounds = [made_round(0, "yn", (0.001, 0.012, 0.0, 0.0))]
+    note = tokens_over_time(made_trace(rounds, plain_rounds(2, 0.010), gamma=2))["note"]
+    assert note.endswith("a draft step c = 0.10, a pass with 2 drafts v = 1.20.")
+    assert "c =" not in tokens_over_time(made_trace(rounds, gamma=2))["note"]
+
+
 def test_beta_over_run_numbers():
     chart = beta_over_run(made_trace([made_round(0, "yn.", chance=0.8), made_round(1, "y", chance=0.5)]))
     by_name = {t["name"]: t["y"] for t in chart["data"]}
