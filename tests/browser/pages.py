@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from specviz.trace.files import save_trace
 from specviz.trace.schema import Trace
 from specviz.ui.app import build, launch_options
 from specviz.ui.engine import Engine
+
+expect.set_options(timeout=15_000)  # the machine may be busy with other tests
 
 
 @contextmanager

@@ -27,7 +27,12 @@ def calls():
 def url(calls, tmp_path_factory):
     tokenizer = byte_tokenizer()
     target = build("llama", vocab_size=len(tokenizer), max_position_embeddings=2048)
-    target.register_forward_hook(lambda *_: calls.append(monotonic()))
+
+    def work(*_):
+        calls.append(monotonic())
+        sleep(0.01)  # slow enough that a run of 512 tokens cannot end before a busy browser presses Stop
+
+    target.register_forward_hook(work)
     pair = Pair(target, noised(target), tokenizer, name="tiny")
     entry = CatalogEntry("tiny", "Tiny", "random weights", "a", "b", embedded=True)
     engine = Engine(lambda: [entry], lambda key: pair, local_engine().race)

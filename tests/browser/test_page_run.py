@@ -133,7 +133,7 @@ def test_a_recorded_run_takes_the_place_of_a_live_one(screen, fake):
 def test_example_prompts(screen):
     screen.press("Class")
     expect(screen.page.locator("#sv-prompt textarea")).to_have_value("class Stack:\n    def __init__(self):\n"
-        "        self.items = []\n\n    def push(self, item):\n")  # fmt: skip
+        "        self.items = []\n\n    def push(self, item):")  # fmt: skip
     screen.press("Chat")
     expect(screen.page.locator("#sv-chat input")).to_be_checked()
 
