@@ -121,7 +121,7 @@ class Playground:
 
     def _show_import(self, event: gr.EventData) -> Updates:
         """The text that the player read from a file; the page keeps what it shows unless it is a trace."""
-        text = event._data.get("text") if isinstance(event._data, dict) else None
+        text = getattr(event, "text", None)  # from the browser: may be anything
         try:
             trace = loads(text if isinstance(text, str) else "")
         except SpecvizError as error:

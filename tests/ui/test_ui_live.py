@@ -212,4 +212,4 @@ def test_no_thread_is_left_behind():
     before = threading.active_count()
     list(run(FakeEngine()))
     sleep(0.01)
-    assert threading.active_count() == before
+    assert threading.active_count() <= before
