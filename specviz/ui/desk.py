@@ -93,8 +93,6 @@ def _checked(load: Callable[[str], Any], key: str) -> Any:
     except Exception as error:
         logger.error("loading %r failed\n%s", key, format_exc())  # as text: a record would keep the frames
         out = isinstance(error, MemoryError) or "out of memory" in str(error).lower()
-        why = (
-            "there is not enough memory for it" if out else "its files could not be used (the log says more)"
-        )
+        why = "there is not enough memory for it" if out else "its files could not be used (the log says more)"
         sentence, field = f"The pair could not be loaded: {why}. Choose another pair.", "pair"
     raise SpecvizError(sentence, field=field)

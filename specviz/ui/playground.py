@@ -83,6 +83,8 @@ class Playground:
         """A live run, as updates of the page."""
         named = {name: values.get(control) for name, control in self._controls.inputs.items()}
         settings, problems = read_settings(named)
+        if not named["pair"]:
+            problems["pair"] = "No pair can be loaded here; the list below says why."
         yield self._controls.problem_updates(problems)
         if problems:
             fields = ", ".join(name.replace("_", " ") for name in problems)
