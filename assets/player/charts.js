@@ -41,7 +41,6 @@ function clearCharts() {
 
 function scheduleCharts() {
   if (charts.timer || !run || charts.drawn === run.chartsVersion) return;
-  find('.charts').hidden = Object.keys(run.charts).length === 0;
   const wait = Math.max(0, charts.lastDraw + DRAW_EVERY - performance.now());
   charts.timer = setTimeout(() => { charts.timer = 0; drawCharts(); }, wait);
 }
@@ -52,6 +51,7 @@ async function drawCharts() {
   charts.busy = true;
   const drawing = run;
   charts.drawn = run.chartsVersion;
+  find('.charts').hidden = Object.keys(run.charts).length === 0;
   Object.keys(run.charts).forEach(chartCard); // all places first: they share the width
   try {
     for (const [name, figure] of Object.entries(run.charts)) {

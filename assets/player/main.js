@@ -1,17 +1,19 @@
 // Ties the parts together: feeds lines in, shows a step, listens to the reader.
-const feed = { text: '', read: 0, timer: 0, recorded: null, restored: false };
+const feed = { text: '', read: 0, timer: 0, recorded: null, kept: null }; // kept: the run a reload gave back
 const lanes = { speculative: newLaneView('speculative'), plain: newLaneView('plain') };
 const SLICE = 10; // ms of work before the page gets a turn
 
 function onValue() {
   const text = props.value || '';
-  if (feed.restored && isRecordedArrival(text)) { feed.recorded = text; return; }
-  accept(text);
+  if (isRestored() && isRecordedArrival(text)) feed.recorded = text;
+  else accept(text);
 }
+
+function isRestored() { return feed.kept !== null && feed.text === feed.kept; }
 
 // After a restore the page's own recorded run may still arrive; it waits behind the notice's button.
 function isRecordedArrival(text) {
-  return feed.recorded === null || text === feed.recorded ? text.slice(0, 200).includes('"source":"recorded"') || text === '' : false;
+  return text === '' || text === feed.recorded || (feed.recorded === null && text.slice(0, 200).includes('"source":"recorded"'));
 }
 
 function accept(text) {
@@ -61,8 +63,7 @@ function showNewRun() {
   player.step = 0;
   player.clock = 0;
   shown = {};
-  feed.restored = feed.restoring ?? false;
-  tell(feed.restored ? say('restored') : '', { stays: true, withRecorded: feed.restored });
+  tell(isRestored() ? say('restored') : '', { stays: true, withRecorded: isRestored() });
   find('.sv').classList.remove('empty');
   for (const view of Object.values(lanes)) clearLane(view);
   lanes.plain.box.hidden = !run.lanes.plain;
@@ -215,8 +216,7 @@ function showWordsOfDrafts() {
 }
 
 function showRecorded() {
-  feed.restored = false;
-  feed.restoring = false;
+  feed.kept = null;
   forgetRun();
   const text = feed.recorded ?? '';
   props.value = text;
@@ -244,7 +244,7 @@ async function start() {
   watch('value', onValue);
   if (!kept) return onValue();
   feed.recorded = props.value || null;
-  feed.restoring = true;
+  feed.kept = kept;
   props.value = kept;
   accept(kept);
   markInterrupted();
@@ -252,7 +252,6 @@ async function start() {
 
 function markInterrupted() {
   if (feed.timer) return setTimeout(markInterrupted, 20);
-  feed.restoring = undefined;
   if (run && !run.end) { run.interrupted = true; showHead(); shown = {}; show(); }
 }
 

@@ -33,3 +33,8 @@ def split() -> schema.Trace:
     trace = traces.of_texts(SPLIT, {1: "bytes", 2: "bytes"})
     trace.output_text = SPLIT_TEXT
     return trace
+
+
+def control() -> schema.Trace:
+    """A control token, and the same characters as plain text."""
+    return traces.of_texts(["<|end|>", "<|end|>", "x"], {0: "control", 1: "text"})

@@ -133,7 +133,7 @@ def finished(settings, prompt, rounds, texts=TEXTS, plain=False, finish="budget"
 
 
 def piece(text: str) -> schema.Piece:
-    return schema.Piece(text, "control") if text == "<|end|>" else schema.Piece(text)
+    return schema.Piece(text, "control" if text == "<|end|>" else "text")
 
 
 def used_ids(trace: schema.Trace) -> set[int]:
@@ -172,6 +172,16 @@ def of_texts(texts: list[str], kinds: dict[int, str] | None = None, **fields) ->
     for i, kind in (kinds or {}).items():
         trace.pieces[i] = schema.Piece(trace.pieces[i].text, kind)
     return trace
+
+
+def close_calls() -> schema.Trace:
+    """Rejections whose numbers look alike, or look like nothing, when they are rounded."""
+    settings, rounds = schema.Settings(gamma=1, max_new_tokens=3, temperature=1.0), []
+    for index, (u, accept) in enumerate([(0.7141, 0.7139), (0.166, 0.0007), (0.9, 0.1)]):
+        one = schema.Top([0], [0.5], 0.5)
+        drafted = schema.Drafted(0, 0.5 * accept, 0.5, accept, "rejected", 0.5, 0.7, 0.7, one, one, u, schema.Top([1], [1.0], 0.0))
+        rounds.append(schema.Round(index, 1 + index, [drafted], [schema.Emitted(1, "resampled", 0.5)], schema.Timing([0.001], 0.01, 0.0, 0.0)))
+    return finished(settings, [0], rounds, ["a", "b"])
 
 
 def renamed(trace: schema.Trace, target: str, title: str) -> schema.Trace:
