@@ -109,24 +109,19 @@ def measure_family(files: Files, out: Path, prompts: list[list[int]]) -> dict:
     corpus = json.loads(files.corpus.read_text())
     target, fast_target = load_exported(out / "target")
     draft, fast_draft = load_exported(out / "draft")
-    states = {name: torch.load(path, weights_only=True) for name, path in _finals(files).items()}
-    decayed_from = torch.load(files.stable, weights_only=True)["progress"]["tokens"]
+    progress, draft_progress = (torch.load(path, weights_only=True)["progress"] for path in (files.target, files.draft))
     beta, agree = overlap_on_held_out(fast_target, fast_draft, files)
     own_beta, own_agree = overlap_on_own_text(target, draft, prompts, temperature=1.0)
     return {
         "date": datetime.date.today().isoformat(),
         "versions": {m.__name__: m.__version__ for m in (torch, transformers, tokenizers)},
         "corpus": corpus,
-        "target": run_figures(states["target"]["progress"], target)
-        | {"constant_tokens": decayed_from}
+        "target": run_figures(progress, target)
+        | {"constant_tokens": progress["constant_tokens"]}
         | {"held_out": loss_figures(fast_target, files, corpus)}
         | {"exits": exit_figures(fast_target, files)},
-        "draft": run_figures(states["draft"]["progress"], draft)
+        "draft": run_figures(draft_progress, draft)
         | {"held_out": loss_figures(fast_draft, files, corpus)}
         | {"beta": round(beta, 4), "agree": round(agree, 4)}
         | {"beta_own_text": round(own_beta, 4), "agree_own_text": round(own_agree, 4)},
     }
-
-
-def _finals(files: Files) -> dict[str, Path]:
-    return {"target": files.target, "draft": files.draft}

@@ -126,7 +126,17 @@ def train_decay(files: Files, decay_tokens: int) -> None:
     dist.barrier()
     progress, done = run_training(run, start["tokens"] + steps * TOKENS_A_STEP, Stop())
     if done and rank() == 0:
-        torch.save({"model": run.model.state_dict(), "progress": asdict(progress)}, files.target)
+        save_final(files.target, run.model, asdict(progress) | {"constant_tokens": start["tokens"]})
+
+
+def save_final(path: Path, model: LlamaForCausalLM, progress: dict[str, float]) -> None:
+    """A finished model and how it came about, without the optimizer."""
+    torch.save({"model": model.state_dict(), "progress": progress}, path)
+
+
+def summed(earlier: dict[str, float], now: dict[str, float]) -> dict[str, float]:
+    """Steps, tokens and seconds of a run that started from an earlier run's result."""
+    return {name: value + earlier.get(name, 0) for name, value in now.items()}
 
 
 def load_target(files: Files) -> LlamaForCausalLM:
@@ -175,13 +185,14 @@ def train_draft(files: Files, tokens: int) -> None:
     """Distil the draft from the decayed target."""
     target = load_target(files)
     model = new_draft(target, files.draft)
+    earlier = torch.load(files.draft, weights_only=True)["progress"] if files.draft.exists() else {}
     steps = -(-tokens // TOKENS_A_STEP)
     decay_steps = int(steps * DRAFT_DECAY_SHARE)
     student = FastLlama(model)
     loss = distillation_loss(FastLlama(target), student, int(steps * TV_FROM))
     run = Run(
         model=model,
-        optimizers=Optimizers(model, muon_lr=0.02, adam_lr=0.002),
+        optimizers=Optimizers(model, muon_lr=0.01, adam_lr=0.001),
         batches=data.Batches(draft_tokens(files, tokens), STABLE_LENGTH, seed=2),
         schedule=Schedule(DRAFT_WARMUP, steps - decay_steps, decay_steps),
         loss=loss,
@@ -191,5 +202,5 @@ def train_draft(files: Files, tokens: int) -> None:
     )
     progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
     if done and rank() == 0:
-        torch.save({"model": model.state_dict(), "progress": asdict(progress)}, files.draft)
+        save_final(files.draft, model, summed(earlier, asdict(progress)))
         files.draft_run.unlink()
