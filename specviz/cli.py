@@ -100,6 +100,8 @@ def _run(options: argparse.Namespace) -> int:
         writable(options.trace)
     if options.pair and options.target:
         raise SpecvizError("Give --pair or --target, not both.")
+    if options.draft and not options.target:
+        raise SpecvizError("Give --target too: --draft alone does not say which model to check against.")
     from specviz.decoding.race import race
     from specviz.models.loading import load_pair
 

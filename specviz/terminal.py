@@ -53,10 +53,11 @@ def show_race(race: Race, notices: Iterable[str], save_to: Path | None) -> None:
             progress.show(race.trace)
     finally:
         race.close()
+        if save_to:
+            save_trace(race.trace, save_to)
         progress.clear()
         _summary(race.trace)
         if save_to:
-            save_trace(race.trace, save_to)
             print(f"trace: {save_to}")
 
 

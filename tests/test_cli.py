@@ -67,6 +67,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path, capsys):
         (["run", "--prompt", "a", "--gamma", "-1"], "Gamma must be a whole number from 0 to 64."),
         (["run", "--prompt", "a", "--trace", "no/such/folder/x.json"], "choose a file in a folder that exists"),
         (["run", "--prompt", "a", "--pair", "x", "--target", "y"], "Give --pair or --target, not both."),
+        (["run", "--prompt", "a", "--draft", "y"], "Give --target too"),
         (["replay", "nothing.json"], "Cannot read nothing.json"),
         (["train", "other"], "python -m specviz train tiny-code"),
     ],

@@ -1,6 +1,8 @@
 """speculate(): speculative decoding as an iterator of rounds. Leviathan et al. 2023; Chen et al. 2023."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -13,7 +15,7 @@ from specviz.decoding.recorder import Facts, record
 from specviz.decoding.run import Rounds, Run
 from specviz.decoding.sampling import Processor
 from specviz.decoding.stopping import Ending
-from specviz.models.forward import Stepper, model_device
+from specviz.models.forward import Stepper, model_device, synchronize
 from specviz.models.pair import Pair
 from specviz.models.prompt import prompt_ids
 from specviz.trace.errors import SpecvizError
@@ -30,6 +32,8 @@ def speculate(
     a bad setting, an empty or too long prompt, or a pair without a usable draft.
     """
     settings = settings or Settings()
+    if method != "plain" and method not in PROPOSERS:
+        raise SpecvizError(f"There is no method {method[:40]!r}; choose one of {', '.join(PROPOSERS)}.", field="method")
     if settings.gamma == 0 or method == "plain":
         return _start(pair, prompt, settings, "plain", "none")
     if pair.draft is None:
@@ -39,6 +43,10 @@ def speculate(
 
 def _start(pair: Pair, prompt: str | Sequence[int], settings: Settings, method: str, rule: str) -> Run:
     require_valid(settings)
+    notes = []
+    if settings.chat and not pair.has_chat_template:
+        settings = replace(settings, chat=False)
+        notes = [f"{pair.target_info.name} has no chat template, so the text was sent as it is."]
     ids = prompt_ids(pair, prompt, settings)
     trace = Trace(
         settings=settings,
@@ -46,6 +54,7 @@ def _start(pair: Pair, prompt: str | Sequence[int], settings: Settings, method: 
         prompt=Prompt(ids, prompt if isinstance(prompt, str) else None),
         pieces=pair.text.pieces(ids),
     )
+    trace.provenance.notes += notes
     return Run(trace, lambda: _rounds(pair, trace, PROPOSERS.get(method)))
 
 
@@ -82,14 +91,14 @@ class _Sequence:
             self.target.feed(self.ids[:-1])
             if self.proposer:
                 self.proposer.prefill(self.ids[:-1])
-        self.target.synchronize()
+        synchronize(self.pair.devices)
         self.trace.prefill = perf_counter() - begun
         self.trace.finish = self.ending.finish
 
     @torch.inference_mode()
     def round(self) -> Round:
         """Draft, verify, judge, emit, roll back; then, off the clock, record."""
-        clock, start = Clock(self.target.synchronize), len(self.ids)
+        clock, start = Clock(partial(synchronize, self.pair.devices)), len(self.ids)
         budget = min(self.trace.settings.gamma, self.ending.budget - 1) if self.proposer else 0
         uniforms = torch.rand(2 * budget + 1, generator=self.random, dtype=torch.float64).tolist()
         proposal = self._propose(budget, uniforms[:budget], clock)

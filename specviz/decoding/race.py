@@ -1,17 +1,18 @@
 """Speculative and plain decoding side by side, in one thread, on one clock."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from itertools import islice
 from typing import Literal, Self
 
 from specviz.decoding.loop import speculate
 from specviz.decoding.plain import decode_plain
 from specviz.decoding.run import Run
 from specviz.models.pair import Pair
+from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Round, Settings, Trace
 
 Lane = Literal["speculative", "plain"]
-_WARM_TOKENS = 3  # a throwaway prefix of each lane: first calls of each width cost more than later ones
+_WARM_ROUNDS = 2  # thrown away in each lane: first calls of each width cost more than later ones
 
 
 class Race:
@@ -47,8 +48,16 @@ class Race:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def _warm_up(self) -> None:
+        try:
+            warm_up(self._pair, self._prompt, self._settings)
+        except SpecvizError as error:
+            for run in self._lanes.values():
+                run.trace.finish, run.trace.failure = "failed", str(error)
+            raise
+
     def _race(self) -> Iterator[tuple[Lane, Round]]:
-        warm_up(self._pair, self._prompt, self._settings)
+        self._warm_up()
         running = dict(self._lanes)
         while running:
             lane = min(running, key=self._clock.__getitem__)
@@ -67,6 +76,7 @@ def race(pair: Pair, prompt: str | Sequence[int], settings: Settings | None = No
 
 def warm_up(pair: Pair, prompt: str | Sequence[int], settings: Settings) -> None:
     """Run the first rounds of both lanes once and throw them away, so that no first call is measured."""
-    few = replace(settings, max_new_tokens=min(settings.max_new_tokens, settings.gamma + _WARM_TOKENS))
-    decode_plain(pair, prompt, replace(few, max_new_tokens=min(few.max_new_tokens, _WARM_TOKENS))).finish()
-    speculate(pair, prompt, few).finish()
+    for start in (decode_plain, speculate):
+        with start(pair, prompt, settings) as run:
+            for _ in islice(run, _WARM_ROUNDS):
+                pass

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Generator
+from traceback import format_exception
 from typing import Self
 
 from specviz.trace.errors import SpecvizError
@@ -27,16 +28,13 @@ class Run:
     def __next__(self) -> Round:
         try:
             return next(self._rounds)
-        except SpecvizError as error:
-            self._fail(str(error))
-            raise
         except StopIteration:
             raise
         except Exception as error:
-            logger.exception("a run failed")
-            sentence = f"Decoding failed after {len(self.trace.output_ids)} tokens: {_plain(error)}"
-            self._fail(sentence)
-            raise SpecvizError(sentence) from None
+            sentence = self._sentence(error)
+        # a fresh error, raised when the old one is gone: its frames hold the caches
+        self.trace.finish, self.trace.failure = "failed", sentence
+        raise SpecvizError(sentence)
 
     def close(self) -> None:
         """Stop and free caches; harmless if the run has ended."""
@@ -56,13 +54,13 @@ class Run:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _fail(self, sentence: str) -> None:
-        self.trace.finish, self.trace.failure = "failed", sentence
-
-
-def _plain(error: Exception) -> str:
-    """One line of an unforeseen error, fit for a page."""
-    if "out of memory" in str(error).lower():
-        return "the device is out of memory; choose smaller models or fewer tokens."
-    first = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {first[0][:200]}." if first else f"{type(error).__name__}."
+    def _sentence(self, error: Exception) -> str:
+        """An error as one line, fit for a page; what nobody foresaw goes to the log whole."""
+        if isinstance(error, SpecvizError):
+            return str(error)
+        begin = f"Decoding failed after {len(self.trace.output_ids)} tokens: "
+        if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
+            return f"{begin}the device is out of memory; choose smaller models or fewer tokens."
+        logger.error("a run failed\n%s", "".join(format_exception(error)))
+        first = str(error).strip().splitlines()
+        return f"{begin}{type(error).__name__}: {first[0][:200]}." if first else f"{begin}{type(error).__name__}."

@@ -12,6 +12,8 @@ from torch import Tensor
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Settings
 
+_FIRST_LOOK = 512  # entries; the nucleus of a language model is nearly always among them
+
 
 class Processor:
     """Turns logits into probabilities for one run; holds the token counts that penalties need.
@@ -24,6 +26,7 @@ class Processor:
         self, settings: Settings, prompt: Sequence[int], width: int, allowed: Tensor | None, device: torch.device
     ) -> None:
         self._settings, self._width, self._device = settings, width, device
+        self._emitted = 0
         self._blocked = None if allowed is None or bool(allowed.all()) else ~allowed.to(device)
         self._penalised = (
             settings.repetition_penalty != 1 or settings.presence_penalty != 0 or settings.frequency_penalty != 0
@@ -36,16 +39,17 @@ class Processor:
 
     def commit(self, ids: Sequence[int]) -> None:
         """These tokens entered the output."""
+        self._emitted += len(ids)
         if self._penalised:
             for i in ids:
                 self._counts[i] += 1
 
     @torch.inference_mode()
-    def scores(self, logits: Tensor, pending: Sequence[int] = (), first: int = 0) -> Tensor:
+    def scores(self, logits: Tensor, pending: Sequence[int] = (), first: int = 0, who: str = "target") -> Tensor:
         """Penalised fp32 logits [R, W]; unused ids at -inf.
 
         Row r is conditioned on the output so far and on pending[:first + r] (drafts not yet judged).
-        Raises SpecvizError if a row has NaN, +inf, or no finite entry.
+        Raises SpecvizError, naming `who`, if a row has NaN, +inf, or no finite entry.
         """
         scores = self._fit(logits.to(self._device, torch.float32))
         if self._penalised:
@@ -53,9 +57,10 @@ class Processor:
         if self._blocked is not None:
             scores = scores.masked_fill(self._blocked, -torch.inf)
         if not bool(scores.amax(-1).isfinite().all()):
+            dtype = str(logits.dtype).removeprefix("torch.")
             raise SpecvizError(
-                f"The model returned numbers that are not finite (in {logits.dtype}), so no token can be chosen; "
-                "load it in float32 or bfloat16."
+                f"After {self._emitted} tokens the {who} returned numbers that are not finite (in {dtype}), so no "
+                "token can be chosen; load it in another dtype, or choose another model."
             )
         return scores
 
@@ -118,6 +123,10 @@ def _keep_largest(scores: Tensor, sizes: Tensor) -> Tensor:
 
 def _nucleus_sizes(probs: Tensor, top_p: float) -> Tensor:
     """How many of the largest entries reach the mass top_p, at least one (Holtzman et al. 2020). [R]"""
-    ordered = probs.sort(-1, descending=True).values
-    before = ordered.cumsum(-1) - ordered  # mass of the larger entries
+    width = probs.shape[-1]
+    for count in (min(_FIRST_LOOK, width), width):  # sorting a whole vocabulary is slow, and seldom needed
+        ordered = probs.topk(count, dim=-1).values
+        before = ordered.cumsum(-1) - ordered  # mass of the larger entries
+        if bool((before[:, -1] >= top_p).all()):
+            break
     return (before < top_p).sum(-1).clamp(min=1)

@@ -1,5 +1,6 @@
 """Named pairs (assets/pairs.toml), and where on this machine their files are."""
 
+import json
 import os
 import tomllib
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ class CatalogEntry:
 
     @property
     def available(self) -> bool:
+        """Whether it can be loaded here and now."""
         return self.why_not is None
 
 
@@ -76,7 +78,17 @@ def _hub_snapshot(name: str) -> Path | None:
         config = try_to_load_from_cache(name, "config.json")
     except HFValidationError:
         return None
-    return Path(config).parent if isinstance(config, str) else None
+    folder = Path(config).parent if isinstance(config, str) else None
+    return folder if folder and _has_weights(folder) else None
+
+
+def _has_weights(folder: Path) -> bool:
+    """Whether a download is whole: an interrupted one must go on, not pass for a local folder."""
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        shards = set(json.loads(index.read_text())["weight_map"].values())
+        return all((folder / shard).exists() for shard in shards)
+    return any((folder / name).exists() for name in ("model.safetensors", "pytorch_model.bin"))
 
 
 def _entry(key: str, table: dict[str, Any]) -> CatalogEntry:

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from specviz.models.pair import Pair
 from specviz.trace.errors import SpecvizError
 
 TRUST_VARIABLE = "SPECVIZ_TRUST_REMOTE_CODE"
+_PATHS = re.compile(r"(?<![\w:/])/[^\s'\"]+")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -31,8 +34,10 @@ def load_pair(
     strict=False: a draft that cannot take part is left out and `pair.draft_problem` says why.
     Raises SpecvizError.
     """
-    device, tokenizer = device or best_device(), None
+    device, tokenizer = _device(device), None
     if key is not None:
+        if target or draft:
+            raise SpecvizError("Give a named pair, or a target and a draft, not both.", field="pair")
         entry = find(key)
         if not entry.available:
             raise SpecvizError(f"{entry.title} cannot be loaded: {entry.why_not}", field="pair")
@@ -61,7 +66,7 @@ def load_model(name: str, dtype: torch.dtype, device: str) -> Any:
 
     model = _from_pretrained(AutoModelForCausalLM, name, dtype=dtype)
     if not getattr(model, "is_quantized", False):  # quantised modules are placed by their own loader
-        model = model.to(device)
+        model = _told(name, model.to, device)
     return model.requires_grad_(False).eval()
 
 
@@ -73,10 +78,8 @@ def load_tokenizer(name: str) -> Any:
 
 
 def best_device() -> str:
-    """A CUDA GPU if there is one, else Apple's, else the CPU."""
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    """A CUDA GPU if there is one, else the CPU. (Apple's GPU has no float64, which the exact rule needs.)"""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def default_dtype(device: str) -> torch.dtype:
@@ -88,6 +91,17 @@ def default_dtype(device: str) -> torch.dtype:
             on for name, on in torch.cpu.get_capabilities().items() if name.endswith("bf16")
         )
     return torch.bfloat16 if native else torch.float32
+
+
+def _device(name: str | None) -> str:
+    if name is None:
+        return best_device()
+    kind = name.partition(":")[0]
+    if kind not in ("cpu", "cuda"):
+        raise SpecvizError(f"specviz runs on cpu and cuda, not on {name[:40]!r}.", field="device")
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise SpecvizError("There is no CUDA GPU here; choose the device cpu.", field="device")
+    return name
 
 
 def _dtype(name: str | None, device: str) -> torch.dtype:
@@ -108,15 +122,25 @@ def _source(name: str) -> str:
 def _from_pretrained(kind: Any, name: str, **options: Any) -> Any:
     where = _where(name)
     options |= {"local_files_only": isinstance(where, Path), "trust_remote_code": os.environ.get(TRUST_VARIABLE) == "1"}
+    return _told(name, _load_once_or_twice, kind, where, options)
+
+
+def _load_once_or_twice(kind: Any, where: Path | str, options: dict[str, Any]) -> Any:
     try:
-        try:
-            return kind.from_pretrained(where, **options)
-        except OSError as error:
-            if not _damaged(error):
-                raise
-        return kind.from_pretrained(where, force_download=True, **options)  # once more, from the start
+        return kind.from_pretrained(where, **options)
+    except OSError as error:
+        if not _damaged(error):
+            raise
+    return kind.from_pretrained(where, force_download=True, **options)  # once more, from the start
+
+
+def _told(name: str, action: Callable[..., Any], *arguments: Any) -> Any:
+    """Do it, or raise SpecvizError. The old error is let go first: its frames hold half-loaded models."""
+    try:
+        return action(*arguments)
     except Exception as error:
-        raise SpecvizError(_explain(name, error), field="target") from None
+        sentence = _explain(name, error)
+    raise SpecvizError(sentence, field="target")
 
 
 def _damaged(error: Exception) -> bool:
@@ -161,5 +185,5 @@ def _explain(name: str, error: Exception) -> str:
     if any(k in kinds for k in ("ConnectionError", "ConnectTimeout", "LocalEntryNotFoundError", "OfflineModeIsEnabled",
                                 "ConnectError", "ProxyError")) or "couldn't connect" in text:  # fmt: skip
         return f"The hub cannot be reached, so {name} cannot be loaded; check the network or use an embedded pair."
-    first = text.strip().splitlines()[0][:160] if text.strip() else kind
+    first = _PATHS.sub("…", text.strip().splitlines()[0])[:160] if text.strip() else kind
     return f"{name} cannot be loaded ({kind}: {first})."

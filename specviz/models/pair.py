@@ -1,7 +1,10 @@
 """A target, a draft and a tokenizer that work together, and what was found when they were put together."""
 
+import threading
 from functools import cached_property
 from typing import Any
+
+import torch
 
 from specviz.models.forward import model_device, require_rollback
 from specviz.models.info import model_info, provenance
@@ -55,8 +58,19 @@ class Pair:
         """Ids to text and display pieces."""
         return TokenText(self.tokenizer)
 
+    @cached_property
+    def devices(self) -> frozenset[torch.device]:
+        """Where the models of the pair are."""
+        return frozenset(model_device(m) for m in (self.target, self.draft) if m is not None)
+
+    @cached_property
+    def tokenizer_lock(self) -> threading.Lock:
+        """Held while encoding: the tokenizer keeps "split special tokens" as a state of its own."""
+        return threading.Lock()
+
     @property
     def has_chat_template(self) -> bool:
+        """Whether the target's tokenizer brings a chat template."""
         return bool(getattr(self.tokenizer, "chat_template", None))
 
     def provenance(self, method: str, rule: str) -> Provenance:

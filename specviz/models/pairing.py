@@ -44,6 +44,13 @@ def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[s
     """
     notices = []
     width = logits_width(draft)
+    needed = pair.width if pair.allowed is None else 1 + int(pair.allowed.nonzero()[-1])
+    rows = draft.get_input_embeddings().weight.shape[0]
+    if rows < needed:
+        raise SpecvizError(
+            f"The draft knows {rows} token ids, the target uses {needed}, so it could not read the target's text. "
+            "Choose a draft of the same family."
+        )
     if width != pair.width:
         notices.append(
             f"The target has {pair.width} logits, the draft {width}: the draft's are "
@@ -54,6 +61,9 @@ def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[s
         notices.append(f"{unused} logits of the target stand for no token; they get probability 0 everywhere.")
     if tokenizer is not None and pair.tokenizer is not None:
         notices += _compare_tokens(pair.tokenizer, tokenizer)
+        if bool(tokenizer.chat_template) != bool(pair.tokenizer.chat_template):
+            base = "draft" if pair.tokenizer.chat_template else "target"
+            notices.append(f"The {base} has no chat template, the other one has: expect fewer accepted drafts in chat.")
     return notices
 
 

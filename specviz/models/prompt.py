@@ -1,7 +1,10 @@
 """The one place that makes prompt ids: plain, target and draft all start from the same list."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any
+
+from jinja2 import TemplateError
 
 from specviz.models.pair import Pair
 from specviz.trace.errors import SpecvizError
@@ -12,7 +15,8 @@ _PLACE = "\ue000prompt\ue001"  # private-use characters: no template contains th
 
 def prompt_ids(pair: Pair, prompt: str | Sequence[int], settings: Settings) -> list[int]:
     """Ids of a prompt. Raises SpecvizError if it is empty, too long for the target, or cannot be encoded."""
-    ids = _encode(pair, prompt, settings) if isinstance(prompt, str) else _checked(pair, prompt)
+    ids = _encode(pair, prompt, settings) if isinstance(prompt, str) else _listed(prompt)
+    _require_known(pair, ids)
     if not ids:
         ids = _begin(pair)
     limit = pair.target_info.context
@@ -29,30 +33,35 @@ def _encode(pair: Pair, text: str, settings: Settings) -> list[int]:
     tokenizer = pair.tokenizer
     if tokenizer is None:
         raise SpecvizError("This pair has no tokenizer; give the prompt as a list of token ids.", field="prompt")
-    if settings.chat:
-        return _encode_chat(pair, text, settings.control_tokens)
-    ids = _plain_ids(tokenizer, text, settings.control_tokens)
-    begin = tokenizer.bos_token_id if getattr(tokenizer, "add_bos_token", False) else _added_begin(tokenizer)
-    return ids if begin is None or ids[:1] == [begin] else [begin, *ids]
+    with pair.tokenizer_lock:
+        if settings.chat:
+            return _encode_chat(pair, text, settings.control_tokens)
+        ids = _plain_ids(tokenizer, text, settings.control_tokens)
+        begin = tokenizer.bos_token_id if getattr(tokenizer, "add_bos_token", False) else _added_begin(tokenizer)
+        return ids if begin is None or ids[:1] == [begin] else [begin, *ids]
 
 
 def _encode_chat(pair: Pair, text: str, control_tokens: bool) -> list[int]:
     """The target's template around the text. Only the template's own control tokens count, unless asked."""
-    if not pair.has_chat_template:
-        raise SpecvizError(
-            f"{pair.target_info.name} has no chat template; switch the chat template off to send the text as it is.",
-            field="chat",
-        )
-    rendered = pair.tokenizer.apply_chat_template(
-        [{"role": "user", "content": _PLACE}], tokenize=False, add_generation_prompt=True
-    )
-    before, found, after = rendered.partition(_PLACE)
+    if control_tokens or not _spells_control(pair.tokenizer, text):
+        return _plain_ids(pair.tokenizer, _render(pair, text), True)
+    before, found, after = _render(pair, _PLACE).partition(_PLACE)
     if not found:
         raise SpecvizError(f"The chat template of {pair.target_info.name} does not show the user's text.", field="chat")
-    if control_tokens or not _spells_control(pair.tokenizer, text):
-        return _plain_ids(pair.tokenizer, before + text + after, True)
     parts = ((before, True), (text, False), (after, True))
     return [i for part, control in parts for i in _plain_ids(pair.tokenizer, part, control)]
+
+
+def _render(pair: Pair, text: str) -> str:
+    try:
+        return pair.tokenizer.apply_chat_template(
+            [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+        )
+    except (TemplateError, TypeError, KeyError, ValueError) as error:
+        name = pair.target_info.name
+        raise SpecvizError(
+            f"The chat template of {name} cannot show this text ({error}); switch it off.", field="chat"
+        ) from None
 
 
 def _plain_ids(tokenizer: Any, text: str, control_tokens: bool) -> list[int]:
@@ -80,8 +89,17 @@ def _begin(pair: Pair) -> list[int]:
     return [bos]
 
 
-def _checked(pair: Pair, ids: Sequence[int]) -> list[int]:
-    ids = [int(i) for i in ids]
-    if bad := [i for i in ids if not 0 <= i < pair.width]:
-        raise SpecvizError(f"Token id {bad[0]} is outside the vocabulary (0 to {pair.width - 1}).", field="prompt")
-    return ids
+def _listed(prompt: Sequence[int]) -> list[int]:
+    try:
+        return [operator.index(i) for i in prompt]
+    except TypeError:
+        raise SpecvizError(
+            "The prompt must be one text, or one list of token ids; run several prompts one by one.", field="prompt"
+        ) from None
+
+
+def _require_known(pair: Pair, ids: list[int]) -> None:
+    """Raise SpecvizError if an id stands for no token of the target."""
+    for i in ids:
+        if not 0 <= i < pair.width or (pair.allowed is not None and not pair.allowed[i]):
+            raise SpecvizError(f"Token id {i} is outside the vocabulary of {pair.width} entries.", field="prompt")

@@ -130,7 +130,7 @@ def _unzip(data: bytes) -> bytes:
 def _explain(text: str | bytes, error: ValidationError) -> str:
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "This file is not JSON, so it is not a specviz trace."
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         return "This file is JSON but not a specviz trace (its format field does not say so)."

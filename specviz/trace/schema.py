@@ -57,6 +57,7 @@ class Settings:
 
     @property
     def greedy(self) -> bool:
+        """Whether p and q are one-hot."""
         return self.temperature < GREEDY_BELOW
 
 
@@ -77,8 +78,8 @@ class Drafted:
     p, q: probability of this token under target and proposer. accept_prob: min(1, p/q). uniform: the number
     in [0, 1) it was compared with (accepted if uniform < accept_prob); None if not judged. beta: sum over the
     vocabulary of min(p, q) at this position. residual_top: max(0, p - q) normalised, at a rejection only.
-    target_top, draft_top: the models' own softmax at temperature 1 with no processing; kept for greedy runs,
-    where p and q are one-hot, and never used for a decision.
+    target_top, draft_top: softmax at temperature 1 of the scores whose largest greedy takes (penalties included); kept
+    for greedy runs, where p and q are one-hot.
     """
 
     id: TokenId
@@ -104,7 +105,7 @@ class Emitted:
 
     p: its probability under the target. p_top, entropy_p: the target's distribution it came from; None for an
     accepted draft or a resampled token, whose distribution stands in the drafted record of the same place.
-    gap: difference of the two largest target logits at this place (a near-tie if small).
+    gap: difference of the two largest target scores (logits after penalties) at this place: a near-tie if small.
     fallback: the residual had no mass (rounding), so the token was drawn from p itself.
     """
 
@@ -157,10 +158,12 @@ class Round:
 
     @property
     def judged(self) -> int:
+        """Drafted tokens up to and including the first rejection."""
         return sum(d.verdict in ("accepted", "rejected") for d in self.drafted)
 
     @property
     def accepted(self) -> int:
+        """Drafted tokens that were accepted and stand in the output."""
         return sum(d.verdict == "accepted" for d in self.drafted)
 
 

@@ -1,7 +1,5 @@
 """What a setting may be: one plain sentence per bad field, for the page, the command line and the engine."""
 
-import math
-from dataclasses import fields
 from typing import Any
 
 from specviz.trace.errors import SpecvizError
@@ -18,7 +16,7 @@ LIMITS: dict[str, tuple[str, bool, float, float]] = {
     "repetition_penalty": ("The repetition penalty", False, 0.01, 10),
     "presence_penalty": ("The presence penalty", False, -10, 10),
     "frequency_penalty": ("The frequency penalty", False, -10, 10),
-    "seed": ("The seed", True, 0, 2**63 - 1),
+    "seed": ("The seed", True, 0, 10**15),
     "top_n": ("The number of recorded entries", True, 1, 20),
 }
 _OFF = {"top_k": "0 turns it off", "top_p": "1 turns it off", "temperature": "0 is greedy"}
@@ -44,25 +42,19 @@ def require_valid(settings: Settings) -> None:
         raise SpecvizError(sentence, field=name)
 
 
-def field_names() -> list[str]:
-    """Names of all settings, in their order."""
-    return [f.name for f in fields(Settings)]
-
-
 def _number(name: str, value: Any) -> str | None:
     title, whole, least, most = LIMITS[name]
     kind = "a whole number" if whole else "a number"
     off = f" ({_OFF[name]})" if name in _OFF else ""
-    sentence = f"{title} must be {kind} from {least:g} to {most:g}{off}."
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    ends = f"{least:,} to {most:,}" if whole else f"{least:g} to {most:g}"
+    sentence = f"{title} must be {kind} from {ends}{off}."
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
         return sentence
-    if whole and value != int(value):
-        return sentence
-    return None if least <= value <= most else sentence
+    return None if least <= value <= most else sentence  # NaN compares false
 
 
 def _stops(stops: Any) -> str | None:
-    if isinstance(stops, str) or not all(isinstance(s, str) for s in stops):
+    if not isinstance(stops, tuple | list) or not all(isinstance(s, str) for s in stops):
         return "Stop strings must be a list of texts."
     if len(stops) > MAX_STOPS:
         return f"Give at most {MAX_STOPS} stop strings."

@@ -71,10 +71,10 @@ def _wait(ticket: Ticket, stop: threading.Event) -> Iterator[Update]:
 
 def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> Iterator[Update]:
     settings = order.settings if pair.draft_problem is None else replace(order.settings, gamma=0)
-    status = " ".join(filter(None, ["Decoding.", pair.draft_problem, *pair.notices]))
     failure = None
     with engine.race(pair, order.prompt, settings, pair.draft_problem is None) as race:
         writer = TraceWriter(race.trace, "live")
+        status = " ".join(filter(None, ["Decoding.", pair.draft_problem, *race.trace.provenance.notes]))
         yield Update(status, writer.text, opens=True)
         try:
             yield from _rounds(race, writer, status, stop)

@@ -1,9 +1,10 @@
 """Both lanes in one thread on one clock."""
 
-from tiny import IDS, build, noised
+import pytest
+from tiny import IDS, build, noised, table_model
 
 import specviz
-from specviz import Settings
+from specviz import Settings, SpecvizError
 from specviz.decoding.race import race
 
 
@@ -39,6 +40,71 @@ def test_closing_stops_both_lanes():
             next(running)
     assert running.trace.finish == running.trace.baseline.finish == "stopped"
     assert next(running, None) is None
+
+
+class Watch:
+    """A clock that only the stub models move: seconds by call of `tick`."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        for module in ("clock", "loop"):
+            monkeypatch.setattr(f"specviz.decoding.{module}.perf_counter", lambda: self.now)
+
+    def model(self, seconds, seed=0, first=0.1, scale=1.5):
+        """A table model whose pass takes `seconds`, its very first pass `first` more."""
+        out = table_model(7, seed, scale)
+        calls = []
+
+        def hook(_ids):
+            self.now += seconds + (first if not calls else 0.0)
+            calls.append(1)
+
+        out.hook = hook
+        return out
+
+
+def seconds_per_token(trace):
+    return sum(r.timing.total for r in trace.rounds) / len(trace.output_ids)
+
+
+def test_reported_times_equal_arithmetic(monkeypatch):
+    """Target 10 ms, perfect draft 1 ms, gamma 4: 50 / 14 (a missing draft token joins the next first step)."""
+    watch = Watch(monkeypatch)
+    running = race(specviz.Pair(watch.model(0.010), watch.model(0.001)), [1, 2, 3], Settings(4, 50))
+    list(running)
+    trace = running.trace
+    assert seconds_per_token(trace.baseline) / seconds_per_token(trace) == pytest.approx(50 / 14)
+    assert trace.prefill == pytest.approx(0.011)
+    for record in trace.rounds:
+        assert record.timing.draft == pytest.approx([0.001] * 4)
+        assert record.timing.verify == pytest.approx(0.010)
+        assert record.timing.sampling == record.timing.other == record.timing.recording == 0
+
+
+def test_a_slow_draft_is_below_one(monkeypatch):
+    watch = Watch(monkeypatch)
+    running = race(specviz.Pair(watch.model(0.010), watch.model(0.008, seed=1)), [1, 2, 3], Settings(3, 40, 1.0))
+    list(running)
+    assert seconds_per_token(running.trace.baseline) / seconds_per_token(running.trace) < 1
+
+
+@pytest.mark.parametrize("gamma", [4, 16])
+def test_the_warm_up_is_a_few_rounds(gamma):
+    target, draft = table_model(7, 0), table_model(7, 1)
+    running = race(specviz.Pair(target, draft), [1, 2], Settings(gamma, 400))
+    target.calls = draft.calls = 0
+    next(running)
+    assert target.calls <= 2 * (2 + 1) + 2  # two rounds and a prefill in each lane, then the first round
+    assert draft.calls <= 3 * gamma + 2
+
+
+def test_a_failing_warm_up_marks_both_lanes():
+    target, draft = table_model(7, 0), table_model(7, 1)
+    running = race(specviz.Pair(target, draft), [1, 2], Settings(3, 9))
+    draft.table = draft.table * float("nan")
+    with pytest.raises(SpecvizError, match="the draft returned numbers that are not finite"), running:
+        next(running)
+    assert running.trace.finish == running.trace.baseline.finish == "failed"
 
 
 def test_without_the_plain_lane():

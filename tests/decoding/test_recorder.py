@@ -120,7 +120,7 @@ def test_bf16_ratios_are_exact_where_the_draft_is_the_target():
     trace = specviz.speculate(specviz.Pair(target, target), IDS, Settings(1, 60, temperature=1.0)).finish()
     drafted = [d for r in trace.rounds for d in r.drafted]
     assert all(d.q > 0 for d in drafted)
-    assert sum(d.verdict == "accepted" for d in drafted) >= 0.9 * len(drafted)
+    assert all(0.8 < d.p / d.q < 1.25 for d in drafted)  # two rows at once round differently from one
 
 
 def test_a_trace_survives_a_file_round_trip(trace):

@@ -2,8 +2,11 @@
 
 import gc
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
@@ -86,7 +89,9 @@ def test_a_broken_row_ends_the_run_with_a_sentence_and_keeps_what_was_shown():
     table[0, 0, 1] = table[0, 1, 2] = table[1, 2, 3] = 9.0
     table[2, 3] = torch.nan
     run = specviz.decode_plain(specviz.Pair(TableModel(table)), [0], Settings(max_new_tokens=10))
-    with pytest.raises(SpecvizError, match="not finite"):
+    with pytest.raises(
+        SpecvizError, match=r"After 3 tokens the target returned numbers that are not finite \(in float32\)"
+    ):
         run.finish()
     assert run.trace.output_ids == [1, 2, 3]
     assert run.trace.finish == "failed"
@@ -110,6 +115,29 @@ def test_an_unforeseen_error_becomes_one_sentence():
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("error", [SpecvizError("told"), RuntimeError("unforeseen")])
+def test_a_kept_error_does_not_keep_the_caches(error):
+    def fail(ids):
+        if len(ids) == 1 and ids[0] == 2:
+            raise error
+
+    table = torch.zeros(4, 4, 4)
+    table[0, 0, 1] = table[0, 1, 2] = 9.0
+    model = TableModel(table)
+    pair = specviz.Pair(model)
+    model.hook = fail
+    gc.collect()
+    before = sum(type(o).__name__ == "BufferLayer" for o in gc.get_objects())
+    run = specviz.decode_plain(pair, [0], Settings(max_new_tokens=10))
+    with pytest.raises(SpecvizError) as caught:
+        run.finish()
+    error.__traceback__ = None  # the fixture's own reference
+    run.close()
+    del run
+    assert caught.value.__context__ is None
+    assert sum(type(o).__name__ == "BufferLayer" for o in gc.get_objects()) == before
+
+
 def test_models_are_never_changed(pair):
     before = {k: v.clone() for k, v in pair.target.state_dict().items()}
     outputs(pair, 3)
@@ -123,10 +151,37 @@ def test_a_trace_is_plain_data(pair):
 
 
 def test_bad_settings_are_refused_before_any_forward(pair):
-    for field, value in {"gamma": -1, "temperature": float("nan"), "top_p": 0, "max_new_tokens": 1.5}.items():
+    bad = {"gamma": 4.0, "temperature": float("nan"), "top_p": 0, "max_new_tokens": 1.5, "seed": 10**400, "stop": None}
+    for field, value in (bad | {"top_k": True, "min_p": "x"}).items():
         with pytest.raises(SpecvizError) as caught:
             specviz.speculate(pair, IDS, Settings(**{field: value}))
         assert caught.value.field == field
+
+
+def test_an_unknown_method_is_refused(pair):
+    with pytest.raises(SpecvizError, match="no method 'draft_model'; choose one of draft-model"):
+        specviz.speculate(pair, IDS, Settings(), method="draft_model")
+
+
+def test_memory_stays_small_with_a_huge_vocabulary_and_a_long_prompt():
+    """In a process of its own: 262,144 logits, 4,000 prompt tokens, under 200 MB above the loaded model."""
+    code = """
+import resource, sys
+sys.path.insert(0, "tests")
+import torch
+torch.set_num_threads(1)
+import specviz
+from tiny import build
+sizes = {"vocab_size": 262144, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1,
+         "num_key_value_heads": 1, "max_position_embeddings": 4100, "tie_word_embeddings": True}
+pair = specviz.Pair(build(**sizes), build(seed=1, **sizes))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+specviz.speculate(pair, list(range(4000)), specviz.Settings(4, 12, 1.0)).finish()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+    assert float(done.stdout) < 200
 
 
 def test_512_rounds_stay_under_two_megabytes():

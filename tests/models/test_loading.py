@@ -94,8 +94,7 @@ def test_loader_errors_become_sentences(monkeypatch, error, expected):
     with pytest.raises(SpecvizError, match=expected) as caught:
         loading._from_pretrained(Loader, "o/m")
     assert "hf_secret" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert caught.value.__context__ is None
 
 
 def test_gpus_without_bfloat16_get_float32(monkeypatch):
@@ -128,6 +127,42 @@ def test_quantised_models_are_not_moved(monkeypatch):
 
     monkeypatch.setattr(loading, "_from_pretrained", lambda *_, **__: Quantised())
     assert isinstance(loading.load_model("x", torch.bfloat16, "cpu"), Quantised)
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("no such device")])
+def test_failures_while_placing_a_model_become_sentences(monkeypatch, error):
+    class Heavy(torch.nn.Module):
+        def to(self, *_):
+            raise error
+
+    monkeypatch.setattr(loading, "_from_pretrained", lambda *_, **__: Heavy())
+    with pytest.raises(SpecvizError, match="^x cannot be loaded|not enough memory for x") as caught:
+        loading.load_model("x", torch.bfloat16, "cuda")
+    assert caught.value.__context__ is None, "the old error's frames hold the weights"
+
+
+@pytest.mark.parametrize(
+    ("device", "sentence"), [("cuda", "no CUDA GPU here"), ("mps", "runs on cpu and cuda"), ("foo", "runs on cpu")]
+)
+def test_devices_that_are_not_there(device, sentence):
+    with pytest.raises(SpecvizError, match=sentence):
+        specviz.load_pair("tiny-code", device=device)
+
+
+def test_a_half_downloaded_model_is_not_a_local_folder(tmp_path, monkeypatch):
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(tmp_path / "config.json"))
+    assert catalog.local_folder("owner/model") is None
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "1.bin", "b": "2.bin"}}))
+    (tmp_path / "1.bin").touch()
+    assert catalog.local_folder("owner/model") is None
+    (tmp_path / "2.bin").touch()
+    assert catalog.local_folder("owner/model") == tmp_path
+
+
+def test_a_named_pair_takes_no_other_draft():
+    with pytest.raises(SpecvizError, match="not both"):
+        specviz.load_pair("tiny-code", draft="other")
 
 
 def test_float16_on_a_cpu_is_refused_before_loading():

@@ -51,6 +51,24 @@ def test_special_tokens_may_differ_and_the_targets_meaning_counts():
     assert trace.finish == "budget"
 
 
+def test_a_draft_that_cannot_read_the_targets_ids_is_refused():
+    with pytest.raises(SpecvizError, match="knows 97 token ids, the target uses 104"):
+        specviz.Pair(table_model(104, 0), table_model(97, 1))
+    with pytest.raises(SpecvizError, match="knows 97 token ids, the target uses 150"):
+        specviz.Pair(table_model(150, 0), table_model(97, 1), tokenizer(150), draft_tokenizer=tokenizer(97))
+
+
+def test_a_prompt_of_unused_ids_is_refused():
+    pair = specviz.Pair(table_model(104, 0), table_model(97, 1), tokenizer())
+    with pytest.raises(SpecvizError, match="Token id 100 is outside the vocabulary"):
+        specviz.speculate(pair, [5, 100])
+
+
+def test_a_base_model_beside_a_chat_model_is_said():
+    pair = specviz.Pair(build(), build(), tokenizer(template="{{ 1 }}"), draft_tokenizer=tokenizer())
+    assert pair.notices == ["The draft has no chat template, the other one has: expect fewer accepted drafts in chat."]
+
+
 def test_ends_are_the_union_of_all_sources():
     model = build()
     model.generation_config.eos_token_id = [4, 5]

@@ -50,13 +50,34 @@ def test_chat_equals_the_librarys_own_rendering(chat):
     assert prompt_ids(chat, text, Settings(chat=True)) == theirs
 
 
-def test_no_template_is_said_and_raw_text_works():
+def test_without_a_template_the_text_is_sent_as_it_is_and_the_run_says_so():
     pair = pair_with(byte_tokenizer())
     assert not pair.has_chat_template
-    with pytest.raises(SpecvizError, match="no chat template") as caught:
-        prompt_ids(pair, "hi", Settings(chat=True))
-    assert caught.value.field == "chat"
-    assert pair.text.text(prompt_ids(pair, "hi", Settings())) == "hi"
+    trace = specviz.decode_plain(pair, "hi", Settings(chat=True, max_new_tokens=2)).finish()
+    assert pair.text.text(trace.prompt.ids) == "hi"
+    assert trace.settings.chat is False
+    assert trace.provenance.notes[-1] == "target has no chat template, so the text was sent as it is."
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ raise_exception('no users') }}", "{{ messages[0]['content'] | trim }}", "fixed text"]
+)
+def test_templates_that_change_or_refuse_the_text(template):
+    pair = pair_with(byte_tokenizer(template=template))
+    if "trim" in template:
+        assert pair.text.text(prompt_ids(pair, "  hi \n", Settings(chat=True))) == "hi"
+    elif "raise" in template:
+        with pytest.raises(SpecvizError, match="cannot show this text"):
+            prompt_ids(pair, "hi", Settings(chat=True))
+    else:
+        with pytest.raises(SpecvizError, match="does not show the user's text"):
+            prompt_ids(pair, HOSTILE, Settings(chat=True))
+
+
+@pytest.mark.parametrize("prompt", [["a", "b"], [[1, 2], [3, 4]], [1.5]])
+def test_batches_and_other_lists_are_refused(chat, prompt):
+    with pytest.raises(SpecvizError, match="one text, or one list of token ids"):
+        prompt_ids(chat, prompt, Settings())
 
 
 def test_exactly_one_begin_token():

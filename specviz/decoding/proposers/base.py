@@ -15,7 +15,7 @@ from specviz.decoding.sampling import Processor
 class Proposal:
     """Drafted ids and the distribution each was drawn from.
 
-    q: one row [W] fp32 per id, as processed; scores: the raw logits row per id, for the record only.
+    q: one row [W] fp32 per id, as processed; scores: the penalised logits row per id, for the record only.
     note: why fewer than asked were drafted, if a limit was the cause.
     """
 

@@ -34,7 +34,7 @@ class DraftModel:
         unseen = list(sequence[self._stepper.length :])
         for step in range(budget):
             logits = self._stepper.feed(unseen)
-            scores = processor.scores(logits, proposal.ids, first=len(proposal.ids))
+            scores = processor.scores(logits, proposal.ids, first=len(proposal.ids), who="draft")
             q = processor.probabilities(scores)[0]
             token = sample(q, uniforms[step])
             proposal.ids.append(token)
