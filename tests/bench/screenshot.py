@@ -8,15 +8,15 @@ import shutil
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 
 from playwright.sync_api import sync_playwright
 
 import specviz
 from specviz.ui.app import build, launch_options
 
+ROOT = Path(__file__).resolve().parents[2]
 SIZE = {"width": 1280, "height": 1130}
 
 
