@@ -95,8 +95,10 @@ async function drawOne(card) {
 function cssValue(name) { return getComputedStyle(find('.sv')).getPropertyValue(name).trim(); }
 
 function chartLayout() {
-  return { height: 260, margin: { l: 48, r: 12, t: 10, b: 40 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', uirevision: run.id,
-    font: { color: cssValue('--sv-text'), size: 12, family: getComputedStyle(find('.sv')).fontFamily }, hoverlabel: { font: { color: cssValue('--sv-text') }, bgcolor: cssValue('--sv-paper') } };
+  const color = cssValue('--sv-text'), clear = 'rgba(0,0,0,0)';
+  return { height: 260, margin: { l: 48, r: 12, t: 10, b: 40 }, paper_bgcolor: clear, plot_bgcolor: clear, uirevision: run.id,
+    font: { color, size: 12, family: getComputedStyle(find('.sv')).fontFamily },
+    hoverlabel: { font: { color }, bgcolor: cssValue('--sv-paper') } };
 }
 
 function chartAxis() {
@@ -131,7 +133,8 @@ function moveCursors() { for (const card of charts.cards.values()) if (card.draw
 // plotly's own packed arrays, as its Python package writes numpy columns.
 function numbersOf(column) {
   if (!column?.bdata) return Array.isArray(column) ? column : [];
-  const types = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, i2: Int16Array, u2: Uint16Array, i1: Int8Array, u1: Uint8Array };
+  const types = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, i2: Int16Array, u2: Uint16Array,
+    i1: Int8Array, u1: Uint8Array };
   return [...new types[column.dtype](Uint8Array.from(atob(column.bdata), char => char.charCodeAt(0)).buffer)];
 }
 
@@ -139,12 +142,13 @@ function fillTable(card) {
   const table = el('table'), head = table.createTHead().insertRow(), body = table.createTBody();
   const withText = card.figure.data.some(trace => Array.isArray(trace.text));
   const axisTitle = name => card.figure.layout?.[name]?.title?.text ?? say('col.' + name[0]);
-  for (const name of [say('col.series'), axisTitle('xaxis'), axisTitle('yaxis'), ...(withText ? [say('col.text')] : [])]) head.append(el('th', '', name));
+  const names = [say('col.series'), axisTitle('xaxis'), axisTitle('yaxis'), ...(withText ? [say('col.text')] : [])];
+  for (const name of names) head.append(el('th', '', name));
   for (const trace of card.figure.data) {
     const x = numbersOf(trace.x), y = numbersOf(trace.y);
     for (let k = 0; k < Math.max(x.length, y.length); k++) {
       const line = body.insertRow(), text = Array.isArray(trace.text) ? trace.text[k] : '';
-      for (const cell of [trace.name ?? '', x[k], y[k], ...(withText ? [text] : [])]) line.append(el('td', '', cell === undefined || cell === null ? '' : String(cell)));
+      for (const cell of [trace.name, x[k], y[k], ...(withText ? [text] : [])]) line.append(el('td', '', String(cell ?? '')));
     }
   }
   card.body.replaceChildren(table);

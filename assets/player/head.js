@@ -16,7 +16,6 @@ function showHead() {
   about.hidden = !trace.about;
   setText(about, trace.about ?? '');
   showProvenance();
-  showPrompt();
 }
 
 function pair(label, text) {
@@ -46,7 +45,9 @@ function showProvenance() {
     ['prov.failure', run.lanes.speculative.tail?.failure], ['prov.notes', (p.notes ?? []).join(' ')]];
   const list = find('.provenance dl');
   list.replaceChildren();
-  for (const [key, text] of rows) if (text !== undefined && text !== null && text !== '') list.append(el('dt', '', say(key)), el('dd', '', String(text)));
+  for (const [key, text] of rows) {
+    if ((text ?? '') !== '') list.append(el('dt', '', say(key)), el('dd', '', String(text)));
+  }
 }
 
 function showPrompt() {
@@ -54,6 +55,7 @@ function showPrompt() {
   const hidden = ids.length > LONG_PROMPT ? ids.length - PROMPT_TAIL : 0;
   const chips = from => ids.slice(from).flatMap(id => [chip(id, 'prompt'), ...lineBreak(id)]);
   strip.replaceChildren(...chips(hidden));
+  strip.scrollTop = strip.scrollHeight; // the output goes on from here
   if (!hidden) return;
   const more = el('button', 'fold', '… ' + say('foldPrompt', { n: hidden }));
   more.type = 'button';

@@ -37,9 +37,9 @@ function defaultPlace(round) {
 
 function draftedRows(round) {
   return round.drafted.map((token, k) => {
-    const judged = token.uniform !== undefined && token.uniform !== null;
-    return row('d' + k, token.verdict, [String(k + 1), pickButton('d' + k, chip(token.id, token.verdict)), prob(token.p), prob(token.q),
-      prob(token.accept_prob), judged ? prob(token.uniform) : '–', axis(token.accept_prob, judged ? token.uniform : null), verdict(token.verdict)]);
+    const uniform = token.uniform ?? null, name = pickButton('d' + k, chip(token.id, token.verdict));
+    return row('d' + k, token.verdict, [String(k + 1), name, prob(token.p), prob(token.q), prob(token.accept_prob),
+      uniform === null ? '–' : prob(uniform), axis(token.accept_prob, uniform), verdict(token.verdict)]);
   });
 }
 

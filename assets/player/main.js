@@ -17,8 +17,7 @@ function isRecordedArrival(text) {
 }
 
 function accept(text) {
-  const grown = text.length >= feed.read && text.slice(0, 64) === feed.text.slice(0, 64) && feed.read > 0;
-  if (!grown) feed.read = 0;
+  if (!text.startsWith(feed.text.slice(0, feed.read))) feed.read = 0;
   feed.text = text;
   feed.timer ||= setTimeout(work); // a task of its own: the page has just spent one on the update
 }
@@ -31,8 +30,8 @@ function work() {
   if (!run) return;
   if (run !== before) showNewRun();
   if (fresh) arrived();
-  const views = Object.keys(run.lanes).map(key => buildSome(lanes[key], run.lanes[key].rounds, until));
-  if (feed.text.indexOf('\n', feed.read) >= 0 || views.includes(false)) feed.timer = setTimeout(work);
+  const built = Object.keys(run.lanes).map(key => buildSome(lanes[key], run.lanes[key].rounds, until));
+  if (feed.text.indexOf('\n', feed.read) >= 0 || built.includes(false)) feed.timer = setTimeout(work);
 }
 
 function readLines(until) {
@@ -42,7 +41,7 @@ function readLines(until) {
     feed.read = at + 1;
     const before = run;
     readOne(text);
-    if (run !== before) { chosenPlace = null; return true; } // a new run is shown before its lines are read
+    if (run !== before) return true; // a new run is shown before its lines are read
   }
   return fresh;
 }
@@ -70,10 +69,16 @@ function showNewRun() {
   clearCharts();
   find('.figures').replaceChildren();
   find('.charts').hidden = true;
+  find('.lane-prompt .strip').replaceChildren();
   showHead();
 }
 
+// The prompt is drawn as soon as its pieces are there, and not again, so that an opened fold stays open.
+let promptOf = null;
+function showPromptOnce() { promptOf = run; showPrompt(); }
+
 function arrived() {
+  if (promptOf !== run && run.pieces.size) showPromptOnce();
   if (run.end) showHead();
   if (player.follow && !player.playing) followNewest(); else show();
   scheduleCharts();
@@ -103,14 +108,17 @@ function show() {
 }
 
 function showStep(rounds) {
-  if (shown.rounds !== rounds || !lanes.speculative.now) markNow(lanes.speculative, run.lanes.speculative.rounds, rounds - 1);
   showFigures(player.step);
-  if (shown.rounds !== rounds || !shown.step) { if (shown.rounds !== rounds) chosenPlace = player.wanted ?? null; showRound(player.step); }
+  if (shown.rounds === rounds) return;
+  markNow(lanes.speculative, run.lanes.speculative.rounds, rounds - 1);
+  chosenPlace = player.wanted;
   player.wanted = null;
+  showRound(player.step);
 }
 
 function laneInfo(key, rounds) {
-  const lane = run.lanes[key], n = tokensOf(lane, rounds), time = key === 'speculative' ? clockAt(Math.min(player.step, roundCount())) : Math.min(player.clock, lastEnd(lane));
+  const lane = run.lanes[key], n = tokensOf(lane, rounds);
+  const time = key === 'speculative' ? clockAt(rounds) : Math.min(player.clock, lastEnd(lane));
   const done = rounds === lane.rounds.length && lane.tail ? ' · ' + say('finish.' + lane.tail.finish) : '';
   setText(lanes[key].info, say('laneClock', { n, time: timeText(time) }) + done);
 }
@@ -163,6 +171,7 @@ function showWords() {
   shown = {};
   charts.drawn = -1;
   showHead();
+  showPrompt();
   show();
   scheduleCharts();
 }
@@ -206,7 +215,7 @@ function listen() {
   on('.show-recorded', 'click', showRecorded);
   element.addEventListener('copy', copyChips);
   document.addEventListener('keydown', onKey);
-  addEventListener('sv:lang', event => { chooseLanguage(event.detail); showWords(); });
+  addEventListener('sv:lang', event => { if (element.isConnected) { chooseLanguage(event.detail); showWords(); } });
 }
 
 function showWordsOfDrafts() {
@@ -228,7 +237,8 @@ function showRecorded() {
 // A dark or light switch, and a tab that becomes visible, call for the charts again.
 function watchTheme() {
   const redraw = () => { charts.drawn = -1; scheduleCharts(); };
-  new MutationObserver((_, self) => (element.isConnected ? redraw() : self.disconnect())).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  const bodyClass = new MutationObserver(() => (element.isConnected ? redraw() : bodyClass.disconnect()));
+  bodyClass.observe(document.body, { attributes: true, attributeFilter: ['class'] });
   new ResizeObserver(() => {
     find('.sv').classList.toggle('sv-player-visible', element.offsetWidth > 0);
     if (element.offsetWidth > 0) scheduleCharts();

@@ -21,9 +21,17 @@ function readLine(text) {
   return line.t === 'run' ? JSON.parse(text, keepDigits) : line;
 }
 
+// What drawing relies on; Python has checked the rest.
+function isRound({ drafted, emitted }) {
+  const number = value => typeof value === 'number', top = value => Array.isArray(value?.ids) && Array.isArray(value.probs);
+  return Array.isArray(drafted) && Array.isArray(emitted) && emitted.every(token => number(token.id) && number(token.p) && token.origin)
+    && drafted.every(token => [token.id, token.p, token.q, token.accept_prob, token.beta].every(number) && token.verdict
+      && top(token.p_top) && top(token.q_top));
+}
+
 function addRound(line) {
-  const lane = run.lanes[line.lane], { drafted, emitted } = line.round;
-  if (!lane || !Array.isArray(drafted) || !Array.isArray(emitted) || !(line.end >= 0)) throw new Error('not a round');
+  const lane = run.lanes[line.lane], { emitted } = line.round;
+  if (!lane || !isRound(line.round) || !(line.end >= 0)) throw new Error('not a round');
   lane.rounds.push(line.round);
   lane.ends.push(line.end);
   lane.counts.push((lane.counts.at(-1) ?? 0) + emitted.length);

@@ -1,6 +1,6 @@
 // Where the player stands: the step, the shared clock, playing and following. Stepping and playing stay in the browser.
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 10];
-const player = { step: 0, clock: 0, playing: false, speed: 1, follow: true, frame: 0, told: 0 };
+const player = { step: 0, clock: 0, playing: false, speed: 1, follow: true, frame: 0, wanted: null }; // wanted: a place to choose
 
 function goTo(step) {
   player.step = Math.max(0, Math.min(step, lastStep()));
@@ -82,7 +82,10 @@ function showTransport() {
   for (const name of ['.next', '.last']) find(name).disabled = player.step >= lastStep();
 }
 
-const KEYS = { ArrowLeft: () => stepBy(-1), ArrowRight: () => stepBy(1), Home: () => { pause(); goTo(0); }, End: () => { pause(); goTo(lastStep()); }, ' ': togglePlay };
+const KEYS = {
+  ArrowLeft: () => stepBy(-1), ArrowRight: () => stepBy(1), ' ': togglePlay,
+  Home: () => { pause(); goTo(0); }, End: () => { pause(); goTo(lastStep()); },
+};
 
 // Keys count on the page itself or inside the player, but a field, a button or a scrolled strip keeps its own.
 function ownsKey(event) {

@@ -13,7 +13,7 @@ const WORDS = {
     'kind.measured': 'measured', 'kind.exact': 'exact', 'kind.fitted': 'fitted', 'kind.quoted': 'quoted',
     'kindHelp.measured': 'Measured on this machine in this run.', 'kindHelp.exact': 'Follows exactly from the recorded numbers.',
     'kindHelp.fitted': 'Fitted to measurements.', 'kindHelp.quoted': 'Quoted from a publication.',
-    slower: 'slower than plain', noRounds: 'no rounds yet', noFigure: 'not available', none: 'none',
+    slower: 'slower than plain', noRounds: 'no rounds yet', none: 'none',
     'part.draft': 'draft', 'part.verify': 'verify', 'part.sampling': 'sampling', 'part.other': 'other',
 
     laneClock: { one: '{n} token, {time}', other: '{n} tokens, {time}' },

@@ -1,4 +1,4 @@
-"""Timings of the player in Chromium: scrubbing, loading, streaming. Run by hand: python tests/browser/bench_player.py"""
+"""Timings of the player in Chromium, run by hand: python tests/browser/bench_player.py"""
 
 import json
 import os
@@ -14,10 +14,11 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
-import gradio as gr
-import traces
-from playwright.sync_api import Page, sync_playwright
-from serving import CHROMIUM_ARGS, launched, player_app
+import gradio as gr  # noqa: E402
+import traces  # noqa: E402
+import wire  # noqa: E402
+from playwright.sync_api import Page, sync_playwright  # noqa: E402
+from serving import CHROMIUM_ARGS, launched, player_app  # noqa: E402
 
 SCRUB = """
 steps => {
@@ -32,7 +33,11 @@ steps => {
   return times;
 }
 """
-WATCH_TASKS = "window.longTasks = []; new PerformanceObserver(l => longTasks.push(...l.getEntries().map(e => e.duration))).observe({ type: 'longtask' })"
+WATCH_TASKS = """
+window.longTasks = [];
+const note = list => longTasks.push(...list.getEntries().map(entry => entry.duration));
+new PerformanceObserver(note).observe({ type: 'longtask' });
+"""
 
 
 @contextmanager
@@ -55,31 +60,43 @@ def scrubbing(page: Page) -> dict:
         before = used()
         times = sorted(page.evaluate(SCRUB, [int(numbers.next() * last) for _ in range(300)]))
         processor = (used() - before) / 300
-    return {"scrubs": 300, "steps": last, "processor_ms_each": round(processor, 2), "median_ms": round(statistics.median(times), 2), "p95_ms": round(times[285], 2), "max_ms": round(times[-1], 2)}
+    return {
+        "scrubs": 300,
+        "steps": last,
+        "processor_ms_each": round(processor, 2),
+        "median_ms": round(statistics.median(times), 2),
+        "p95_ms": round(times[285], 2),
+        "max_ms": round(times[-1], 2),
+    }
 
 
 def loading(page: Page, text: str) -> dict:
     """From handing the text to the player to the first chips, to the last page built, and the longest task."""
-    page.evaluate(WATCH_TASKS)
+    page.evaluate(f"() => {{ {WATCH_TASKS} }}")
     page.get_by_role("button", name="Load", exact=True).click()
     page.wait_for_function("document.querySelector('#sp .title')?.textContent === 'big'")
-    done = page.evaluate(
-        "new Promise(r => { const t = setInterval(() => { if (window.loaded) { clearInterval(t); r(window.loaded); } }, 5); })"
-    )
-    return {"megabytes": round(len(text.encode()) / 1e6, 2), **done, "longest_task_ms": max(page.evaluate("longTasks") or [0])}
+    done = page.wait_for_function("window.loaded").json_value()
+    return {
+        "megabytes": round(len(text.encode()) / 1e6, 2),
+        **done,
+        "longest_task_ms": max(page.evaluate("longTasks") or [0]),
+    }
 
 
 WATCH_LOAD = """
 () => {
-  const sp = document.querySelector('#sp'), button = [...document.querySelectorAll('button')].find(b => b.textContent.trim() === 'Load');
+  const sp = document.querySelector('#sp');
+  const button = [...document.querySelectorAll('button')].find(b => b.textContent.trim() === 'Load');
   let clicked, arrived, first;
   button.addEventListener('click', () => { clicked = performance.now(); }, true);
   const timer = setInterval(() => {
     if (!clicked) return;
-    if (!first && sp.querySelector('.title').textContent === 'big' && sp.querySelector('.tok.accepted')) first = performance.now();
+    const there = sp.querySelector('.title').textContent === 'big' && sp.querySelector('.tok.accepted');
+    if (!first && there) first = performance.now();
     if (first && sp.querySelectorAll('.lane-speculative .round').length === window.wanted) {
       clearInterval(timer);
-      window.loaded = { first_chips_ms: Math.round(first - clicked), all_built_ms: Math.round(performance.now() - clicked) };
+      const all = performance.now();
+      window.loaded = { first_chips_ms: Math.round(first - clicked), all_built_ms: Math.round(all - clicked) };
     }
   }, 5);
 }
@@ -87,12 +104,18 @@ WATCH_LOAD = """
 
 
 def streaming(page: Page) -> dict:
-    page.evaluate(WATCH_TASKS)
+    page.evaluate(f"() => {{ {WATCH_TASKS} }}")
     start = time.perf_counter()
     page.get_by_role("button", name="Stream", exact=True).click()
-    page.wait_for_function("document.querySelector('#sp [role=status]').textContent.startsWith('Finished')", timeout=60000)
+    page.wait_for_function(
+        "document.querySelector('#sp [role=status]').textContent.startsWith('Finished')", timeout=60000
+    )
     tasks = page.evaluate("longTasks")
-    return {"seconds": round(time.perf_counter() - start, 1), "tasks_over_50_ms": len(tasks), "longest_task_ms": max(tasks or [0])}
+    return {
+        "seconds": round(time.perf_counter() - start, 1),
+        "tasks_over_50_ms": len(tasks),
+        "longest_task_ms": max(tasks or [0]),
+    }
 
 
 def stream(lines: list[str], every: float = 0.1):
@@ -107,14 +130,16 @@ def main() -> None:
     small, medium = traces.example(24), traces.example(2000)
     big = traces.example(4096)
     big.title = "big"
-    big_lines, live = traces.lines(big, run_id="big"), traces.lines(traces.example(600), "live", "live")
+    big_lines, live = wire.lines(big, run_id="big"), wire.lines(traces.example(600), "live", "live")
 
     def extra(player: gr.HTML) -> None:
         gr.Button("Load").click(lambda: "".join(big_lines), None, player, show_progress="hidden")
-        gr.Button("Medium").click(lambda: "".join(traces.lines(medium, run_id="medium")), None, player, show_progress="hidden")
+        gr.Button("Medium").click(
+            lambda: "".join(wire.lines(medium, run_id="medium")), None, player, show_progress="hidden"
+        )
         gr.Button("Stream").click(lambda: (yield from stream(live)), None, player, show_progress="hidden")
 
-    app = player_app("".join(traces.lines(small)), extra)
+    app = player_app("".join(wire.lines(small)), extra)
     with launched(app) as url, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_ARGS)
         page = browser.new_page(viewport={"width": 1280, "height": 900})

@@ -16,7 +16,11 @@ def linear(colour: str | Colour) -> Colour:
     if isinstance(colour, tuple):
         return colour
     text = colour.strip()
-    parts = [int(text[i : i + 2], 16) for i in (1, 3, 5)] if text[0] == "#" else [float(x) for x in re.findall(r"[\d.]+", text)[:3]]
+    parts = (
+        [int(text[i : i + 2], 16) for i in (1, 3, 5)]
+        if text[0] == "#"
+        else [float(x) for x in re.findall(r"[\d.]+", text)[:3]]
+    )
     r, g, b = (x / 255 for x in parts)
     return tuple(x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in (r, g, b))
 

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import texts
 import traces
+import wire
 from serving import CHROMIUM_ARGS, launched, trace_app
 
 TRACES = {
@@ -30,9 +31,14 @@ TRACES = {
     "rtl": texts.rtl(),
     "split": texts.split(),
 }
-LINES = {name: traces.lines(trace, run_id=name) for name, trace in TRACES.items()}
-LINES["live"] = traces.lines(traces.example(30), "live", "live-1")
-LINES["damaged"] = [*LINES["example"][:6], "{not json\n", '{"t":"round","lane":"speculative","round":{}}\n', *LINES["example"][6:]]
+LINES = {name: wire.lines(trace, run_id=name) for name, trace in TRACES.items()}
+LINES["live"] = wire.lines(traces.example(30), "live", "live-1")
+LINES["damaged"] = [
+    *LINES["example"][:6],
+    "{not json\n",
+    '{"t":"round","lane":"speculative","round":{}}\n',
+    *LINES["example"][6:],
+]
 LINES["none"] = []
 
 
@@ -49,7 +55,7 @@ def browser_type_launch_args(browser_type_launch_args: dict) -> dict:
 
 @pytest.fixture(scope="session")
 def player_url() -> Iterator[str]:
-    with launched(trace_app(LINES, traces.lines)) as url:
+    with launched(trace_app(LINES, wire.lines)) as url:
         yield url
 
 
@@ -59,7 +65,12 @@ def problems(page: Page) -> list[str]:
     found: list[str] = []
     page.on("pageerror", lambda error: found.append(str(error)))
     page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
-    page.on("request", lambda request: found.append(request.url) if "//127.0.0.1" not in request.url and request.url.startswith("http") else None)
+    page.on(
+        "request",
+        lambda request: (
+            found.append(request.url) if "//127.0.0.1" not in request.url and request.url.startswith("http") else None
+        ),
+    )
     return found
 
 
@@ -73,7 +84,10 @@ def show(page: Page, player_url: str, problems: list[str]) -> Iterator[Callable[
         page.wait_for_selector("#sp .status:not(:empty)")
         if LINES[name]:
             page.wait_for_selector("#sp .sv:not(.empty)")
-            page.wait_for_function("n => document.querySelectorAll('#sp .lane-speculative .round').length === n", arg=len(TRACES.get(name, TRACES["example"]).rounds))
+            page.wait_for_function(
+                "n => document.querySelectorAll('#sp .lane-speculative .round').length === n",
+                arg=len(TRACES.get(name, TRACES["example"]).rounds),
+            )
             page.wait_for_selector("#sp .plot .main-svg")
         return page
 

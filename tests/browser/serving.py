@@ -59,7 +59,9 @@ def trace_app(texts: dict[str, list[str]], replay: Callable) -> gr.Blocks:
 
 @contextmanager
 def launched(app: gr.Blocks) -> Iterator[str]:
-    _, url, _ = app.launch(prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, run_history=False, ssr_mode=False)
+    _, url, _ = app.launch(
+        prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, run_history=False, ssr_mode=False
+    )
     try:
         yield url.rstrip("/")
     finally:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import traces
+import wire
 from conftest import TRACES
 from playwright.sync_api import Page
 from test_player_transport import scrub
@@ -10,10 +11,24 @@ from test_player_transport import scrub
 from specviz.trace import schema
 
 Show = Callable[..., Page]
-WORDS = {"accepted": "✓ accepted", "rejected": "✗ rejected", "not_judged": "– not judged", "resampled": "○ resampled", "bonus": "★ bonus", "plain": "· plain"}
+WORDS = {
+    "accepted": "✓ accepted",
+    "rejected": "✗ rejected",
+    "not_judged": "– not judged",
+    "resampled": "○ resampled",
+    "bonus": "★ bonus",
+    "plain": "· plain",
+}
 ROWS = "() => [...document.querySelectorAll('#sp .inspector tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+TICKS = """
+() => [...document.querySelectorAll('#sp .axis')].map(axis => {
+  const tick = axis.querySelector('.axis-tick'), bar = axis.querySelector('.axis-bar').getBoundingClientRect();
+  return tick && tick.getBoundingClientRect().left + tick.offsetWidth / 2 < bar.right;
+})
+"""
 BARS = """
-() => [...document.querySelectorAll('#sp .token-detail .bar-row')].map(row => [row.querySelector('.bar-label').textContent,
+() => [...document.querySelectorAll('#sp .token-detail .bar-row')].map(row => [
+  row.querySelector('.bar-label').textContent,
   ...[...row.querySelectorAll('.number')].map(n => n.textContent)])
 """
 
@@ -33,7 +48,16 @@ def prob(x: float) -> str:
 
 def row_of(trace: schema.Trace, k: int, token: schema.Drafted) -> list[str]:
     u = "–" if token.uniform is None else prob(token.uniform)
-    return [str(k + 1), shown(trace.pieces[token.id].text), prob(token.p), prob(token.q), prob(token.accept_prob), u, "", WORDS[token.verdict]]
+    return [
+        str(k + 1),
+        shown(trace.pieces[token.id].text),
+        prob(token.p),
+        prob(token.q),
+        prob(token.accept_prob),
+        u,
+        "",
+        WORDS[token.verdict],
+    ]
 
 
 def test_table_equals_the_trace_in_every_round(show: Show) -> None:
@@ -43,7 +67,16 @@ def test_table_equals_the_trace_in_every_round(show: Show) -> None:
         scrub(page, record.index + 1)
         expected = [row_of(trace, k, d) for k, d in enumerate(record.drafted)]
         expected += [
-            [str(k + 1), shown(trace.pieces[e.id].text), prob(e.p), "", "", "", origins.get(e.origin, "drawn from p, no draft"), WORDS[e.origin]]
+            [
+                str(k + 1),
+                shown(trace.pieces[e.id].text),
+                prob(e.p),
+                "",
+                "",
+                "",
+                origins.get(e.origin, "drawn from p, no draft"),
+                WORDS[e.origin],
+            ]
             for k, e in enumerate(record.emitted)
             if e.origin != "accepted"
         ]
@@ -54,10 +87,7 @@ def test_tick_is_inside_the_bar_exactly_if_accepted(show: Show) -> None:
     page = show("example")
     for record in TRACES["example"].rounds:
         scrub(page, record.index + 1)
-        ticks = page.evaluate("""() => [...document.querySelectorAll('#sp .axis')].map(axis => {
-            const tick = axis.querySelector('.axis-tick'), bar = axis.querySelector('.axis-bar').getBoundingClientRect();
-            return tick && tick.getBoundingClientRect().left + tick.offsetWidth / 2 < bar.right;
-        })""")
+        ticks = page.evaluate(TICKS)
         assert ticks == [None if d.uniform is None else d.verdict == "accepted" for d in record.drafted]
 
 
@@ -82,7 +112,9 @@ def test_residual_and_the_token_drawn_from_it(show: Show) -> None:
     token = record.drafted[record.accepted]
     labels = page.locator("#sp .token-residual .tok").all_text_contents()
     assert labels == [shown(trace.pieces[i].text) for i in token.residual_top.ids]
-    assert page.locator("#sp .token-residual .tok.chosen").text_content() == shown(trace.pieces[record.emitted[-1].id].text)
+    assert page.locator("#sp .token-residual .tok.chosen").text_content() == shown(
+        trace.pieces[record.emitted[-1].id].text
+    )
     assert page.locator("#sp .token-residual .bar-note").text_content() == "drawn"
 
 
@@ -90,7 +122,10 @@ def test_greedy_shows_the_models_own_probabilities(show: Show) -> None:
     page, trace = show("greedy"), TRACES["greedy"]
     scrub(page, 1)
     assert "only if it is the target’s top token" in page.locator("#sp .remark").text_content()
-    assert page.locator("#sp .bars-name").first.text_content() == "models’ own probabilities at T = 1, not used for the decision"
+    assert (
+        page.locator("#sp .bars-name").first.text_content()
+        == "models’ own probabilities at T = 1, not used for the decision"
+    )
     token = next(d for d in trace.rounds[0].drafted if d.verdict == "rejected")
     rows = {label: values for label, *values in page.evaluate(BARS)}
     assert rows[shown(trace.pieces[token.draft_top.ids[0]].text)][1] == prob(token.draft_top.probs[0])
@@ -98,9 +133,16 @@ def test_greedy_shows_the_models_own_probabilities(show: Show) -> None:
 
 def test_rounds_without_drafts_say_so_and_show_p(show: Show) -> None:
     page = show("plain")
-    assert page.locator("#sp .round-note").text_content() == "No draft in this round: gamma is 0, so this is plain decoding."
+    assert (
+        page.locator("#sp .round-note").text_content()
+        == "No draft in this round: gamma is 0, so this is plain decoding."
+    )
     assert page.locator("#sp .bar-label .chosen").count() == 1
-    assert page.locator("#sp .figure[data-figure='acceptance']").inner_text().split("\n") == ["Acceptance", "–", "no drafts yet"]
+    assert page.locator("#sp .figure[data-figure='acceptance']").inner_text().split("\n") == [
+        "Acceptance",
+        "–",
+        "no drafts yet",
+    ]
     assert "NaN" not in page.locator("#sp").inner_text()
     assert page.locator("#sp .lane-plain").is_hidden()
 
@@ -110,7 +152,9 @@ def test_figures_are_those_of_the_step(show: Show) -> None:
     assert page.locator("#sp .figure").count() == 5
     for step in (1, 7, len(trace.rounds)):
         scrub(page, step)
-        figures = traces.figures(trace.rounds[:step], traces.PLAIN + traces.SAMPLING + traces.OTHER, traces.clock(trace)[step - 1])
+        figures = wire.figures(
+            trace.rounds[:step], traces.PLAIN + traces.SAMPLING + traces.OTHER, wire.clock(trace)[step - 1]
+        )
         for name, figure in figures.items():
             card = page.locator(f"#sp .figure[data-figure='{name}']")
             assert card.locator(".amount").text_content() == figure["value"]
@@ -134,7 +178,9 @@ def sentence(trace: schema.Trace, record: schema.Round) -> list[str]:
     parts.append("all accepted" if record.accepted == len(record.drafted) else f"{record.accepted} accepted")
     parts += [f"{quote(d.id)} rejected because" for d in record.drafted if d.verdict == "rejected"]
     last = record.emitted[-1]
-    parts.append(f"{quote(last.id)} " + ("drawn from the residual" if last.origin == "resampled" else "added as the bonus token"))
+    parts.append(
+        f"{quote(last.id)} " + ("drawn from the residual" if last.origin == "resampled" else "added as the bonus token")
+    )
     n = len(record.emitted)
     return [*parts, f"{n} token{'s' if n > 1 else ''} emitted."]
 

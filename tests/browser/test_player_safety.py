@@ -1,7 +1,7 @@
 """Hostile text stays text; the page is readable by everyone, in light and dark, wide and narrow."""
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import axe_playwright_python
@@ -14,6 +14,22 @@ from test_player_transport import scrub
 
 Show = Callable[..., Page]
 AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+VALUES = """
+names => {
+  const probe = document.querySelector('#sp .title');
+  return Object.fromEntries(names.map(name => {
+    probe.style.color = `var(--sv-${name})`;
+    return [name, getComputedStyle(probe).color];
+  }));
+}
+"""
+SMALL = """
+() => [...document.querySelectorAll('#sp button, #sp select, #sp summary, #sp input')].filter(node => {
+  const box = node.getBoundingClientRect();
+  return node.offsetParent && (box.width < 24 || box.height < 24);
+}).map(node => node.outerHTML.slice(0, 80))
+"""
+HEADINGS = "() => [...document.querySelectorAll('h1, h2, h3, h4')].filter(h => h.offsetParent).map(h => +h.tagName[1])"
 STATUSES = ["accepted", "rejected", "resampled", "bonus", "not_judged", "cut", "plain", "prompt"]
 STYLES = """
 () => Object.fromEntries([...document.querySelectorAll('#sp .legend .tok')].map(t => {
@@ -21,8 +37,10 @@ STYLES = """
   let node = t;
   while (getComputedStyle(node).backgroundColor === 'rgba(0, 0, 0, 0)' && node.parentElement) node = node.parentElement;
   const below = getComputedStyle(node).backgroundColor;
-  return [t.className.split(' ')[1], { text: s.color, below, border: s.borderBottomStyle + s.borderTopWidth + '/' + s.borderBottomWidth + (s.borderTopColor === 'rgba(0, 0, 0, 0)' ? 'clear' : ''),
-    line: s.textDecorationLine, before: getComputedStyle(t, '::before').content, after: getComputedStyle(t, '::after').content, radius: s.borderRadius }];
+  const clear = s.borderTopColor === 'rgba(0, 0, 0, 0)' ? 'clear' : '';
+  return [t.className.split(' ')[1], { text: s.color, below, line: s.textDecorationLine, radius: s.borderRadius,
+    border: s.borderBottomStyle + s.borderTopWidth + '/' + s.borderBottomWidth + clear,
+    before: getComputedStyle(t, '::before').content, after: getComputedStyle(t, '::after').content }];
 }))
 """
 
@@ -30,7 +48,9 @@ STYLES = """
 def test_hostile_text_is_shown_and_never_run(show: Show) -> None:
     page = show("hostile")
     assert page.evaluate("window.ran") is None
-    assert page.locator("#sp .lane-speculative .tok bdi").all_text_contents() == [text.replace(" ", "·") for text in texts.ATTACKS]
+    assert page.locator("#sp .lane-speculative .tok bdi").all_text_contents() == [
+        text.replace(" ", "·") for text in texts.ATTACKS
+    ]
     assert page.locator("#sp .title").text_content() == texts.HOSTILE
     assert page.locator("#sp .about").text_content() == texts.HOSTILE
     assert page.locator("#sp .models b").first.text_content() == texts.HOSTILE
@@ -58,7 +78,9 @@ def test_axe_finds_no_violation(show: Show, name: str, step: int, theme: str) ->
     page.wait_for_timeout(200)
     page.add_script_tag(path=AXE)
     result = page.evaluate("axe.run('#sp', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })")
-    found = [(v["id"], [n["target"] for n in v["nodes"]][:3], v["nodes"][0]["failureSummary"]) for v in result["violations"]]
+    found = [
+        (v["id"], [n["target"] for n in v["nodes"]][:3], v["nodes"][0]["failureSummary"]) for v in result["violations"]
+    ]
     assert found == []
 
 
@@ -68,7 +90,8 @@ def test_text_of_every_status_has_contrast(show: Show, theme: str) -> None:
     page.locator("#sp .legend summary").click()
     styles = page.evaluate(STYLES)
     assert sorted(styles) == sorted(STATUSES)
-    assert {name: round(contrast(s["text"], s["below"]), 2) for name, s in styles.items() if contrast(s["text"], s["below"]) < 4.5} == {}
+    ratios = {name: contrast(style["text"], style["below"]) for name, style in styles.items()}
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -86,12 +109,11 @@ def test_statuses_differ_without_colour(show: Show, theme: str) -> None:
 def test_marks_are_seen_with_colour_vision_deficiency(show: Show, theme: str, vision: str) -> None:
     """The lines that carry a status keep 3:1 against the page (WCAG 1.4.11) when red and green look alike."""
     page = show("example", theme=theme)
-    css = page.evaluate("names => { const s = getComputedStyle(document.querySelector('#sp .sv')); return Object.fromEntries(names.map(n => [n, s.getPropertyValue('--sv-' + n)])); }",
-                        ["accepted", "rejected", "resampled", "bonus", "paper"])  # fmt: skip
-    page_light = luminance(seen_with(vision, css["paper"]))
-    for name in ("accepted", "rejected", "resampled", "bonus"):
-        light = luminance(seen_with(vision, css[name]))
-        assert (max(light, page_light) + 0.05) / (min(light, page_light) + 0.05) >= 3, name
+    css = page.evaluate(VALUES, ["accepted", "rejected", "resampled", "bonus", "paper"])
+    seen = {name: luminance(seen_with(vision, value)) for name, value in css.items()}
+    paper = seen.pop("paper")
+    weak = [name for name, light in seen.items() if (max(light, paper) + 0.05) / (min(light, paper) + 0.05) < 3]
+    assert weak == []
 
 
 @pytest.mark.parametrize("name", ["example", "greedy", "hostile", "marks", "long"])
@@ -102,16 +124,13 @@ def test_no_sideways_scroll_at_360_px(show: Show, name: str) -> None:
 
 
 def test_targets_are_at_least_24_px(show: Show) -> None:
-    page = show("example", 360)
-    small = page.evaluate("""() => [...document.querySelectorAll('#sp button, #sp select, #sp summary, #sp input')].filter(n => n.offsetParent)
-        .filter(n => n.getBoundingClientRect().width < 24 || n.getBoundingClientRect().height < 24).map(n => n.outerHTML.slice(0, 80))""")
-    assert small == []
+    assert show("example", 360).evaluate(SMALL) == []
 
 
 def test_headings_stand_in_order(show: Show) -> None:
-    levels = show("example").evaluate("() => [...document.querySelectorAll('h1, h2, h3, h4, h5')].filter(h => h.offsetParent).map(h => +h.tagName[1])")
+    levels = show("example").evaluate(HEADINGS)
     assert levels[:2] == [1, 2]
-    assert all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False))
+    assert all(b <= a + 1 for a, b in pairwise(levels))
 
 
 def test_dark_switch_redraws_the_charts(show: Show) -> None:

@@ -1,6 +1,7 @@
-"""The token stream: every token of the trace, its status and its mark, in the right place, and its true text on copy."""
+"""The token stream: every token of the trace with its status and mark, in its place, and its true text on copy."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import texts
@@ -11,16 +12,31 @@ from playwright.sync_api import Page
 Show = Callable[..., Page]
 
 CHIPS = """
-() => [...document.querySelectorAll('#sp .lane-speculative .round')].map(round => ({
-  line: [...round.querySelectorAll('.tok')].filter(t => !t.closest('.over')).map(t => [t.className.split(' ')[1], t.textContent]),
-  over: [...round.querySelectorAll('.over .tok')].map(t => [t.className.split(' ')[1], t.textContent]),
-}))
+() => [...document.querySelectorAll('#sp .lane-speculative .round')].map(round => {
+  const chips = [...round.querySelectorAll('.tok')], seen = t => [t.className.split(' ')[1], t.textContent];
+  const line = chips.filter(t => !t.closest('.over')), over = chips.filter(t => t.closest('.over'));
+  return { line: line.map(seen), over: over.map(seen) };
+})
+"""
+SLOTS = """
+() => [...document.querySelectorAll('#sp .slot')].map(slot => {
+  const upper = slot.querySelector('.over .tok'), lower = slot.querySelector('.under .tok');
+  const a = upper.getBoundingClientRect(), b = lower.getBoundingClientRect();
+  return [upper.classList.contains('rejected'), a.bottom <= b.top, Math.abs(a.left - b.left) < 2];
+})
+"""
+PLACES = """
+() => [...document.querySelectorAll('#sp .lane-speculative .tok')].map(t => {
+  const box = t.getBoundingClientRect();
+  return [t.textContent, box.left, box.top];
+})
 """
 COPY = """
 ([from, to]) => {
   const data = new DataTransfer();
-  document.getSelection().setBaseAndExtent(from.firstChild.firstChild, 0, to.firstChild.firstChild, to.firstChild.firstChild.length);
-  document.querySelector('#sp .strip').dispatchEvent(new ClipboardEvent('copy', { clipboardData: data, bubbles: true, cancelable: true }));
+  const first = from.firstChild.firstChild, last = to.firstChild.firstChild, how = { bubbles: true, cancelable: true };
+  document.getSelection().setBaseAndExtent(first, 0, last, last.length);
+  document.querySelector('#sp .strip').dispatchEvent(new ClipboardEvent('copy', { clipboardData: data, ...how }));
   return data.getData('text/plain');
 }
 """
@@ -59,10 +75,7 @@ def test_plain_lane_equals_the_trace(show: Show) -> None:
 def test_rejected_token_stands_above_its_replacement(show: Show) -> None:
     for width in (1280, 360):
         page = show("example", width)
-        slots = page.evaluate("""() => [...document.querySelectorAll('#sp .slot')].map(slot => {
-            const a = slot.querySelector('.over .tok').getBoundingClientRect(), b = slot.querySelector('.under .tok').getBoundingClientRect();
-            return [slot.querySelector('.over .tok').classList.contains('rejected'), a.bottom <= b.top, Math.abs(a.left - b.left) < 2];
-        })""")
+        slots = page.evaluate(SLOTS)
         rejections = sum(d.verdict == "rejected" for r in TRACES["example"].rounds for d in r.drafted)
         assert slots == [[True, True, True]] * rejections
 
@@ -70,8 +83,8 @@ def test_rejected_token_stands_above_its_replacement(show: Show) -> None:
 def test_white_space_and_invisible_characters_are_marked(show: Show) -> None:
     page = show("marks")
     assert page.locator("#sp .lane-speculative .tok").all_text_contents() == texts.MARKS_SHOWN
-    tops = page.evaluate("() => [...document.querySelectorAll('#sp .lane-speculative .tok')].map(t => t.getBoundingClientRect().top)")
-    breaks = [b > a + 5 for a, b in zip(tops, tops[1:], strict=False)]
+    tops = [top for _, _, top in page.evaluate(PLACES)]
+    breaks = [b > a + 5 for a, b in pairwise(tops)]
     assert breaks == ["\n" in text for text in texts.MARKS[:-1]]
 
 
@@ -88,9 +101,9 @@ def test_copy_gives_the_true_text(show: Show, name: str) -> None:
 
 
 def test_right_to_left_tokens_keep_their_order(show: Show) -> None:
-    boxes = show("rtl").evaluate("() => [...document.querySelectorAll('#sp .lane-speculative .tok')].map(t => [t.textContent, t.getBoundingClientRect().left])")
-    assert [text for text, _ in boxes] == [shown(text) for text in texts.RTL]
-    assert [left for _, left in boxes] == sorted(left for _, left in boxes)
+    boxes = show("rtl").evaluate(PLACES)
+    assert [text for text, _, _ in boxes] == [shown(text) for text in texts.RTL]
+    assert [left for _, left, _ in boxes] == sorted(left for _, left, _ in boxes)
 
 
 def test_control_tokens_are_marked(show: Show) -> None:
@@ -117,5 +130,7 @@ def test_hiding_drafts_leaves_the_output(show: Show) -> None:
 
 def test_damaged_lines_leave_the_rest(show: Show, problems: list[str]) -> None:
     page = show("damaged")
-    assert page.locator("#sp .notice-text").text_content() == "2 lines of this run could not be read; the rest is shown."
+    assert (
+        page.locator("#sp .notice-text").text_content() == "2 lines of this run could not be read; the rest is shown."
+    )
     assert page.locator("#sp .lane-speculative .round").count() == len(TRACES["example"].rounds)

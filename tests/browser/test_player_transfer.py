@@ -103,7 +103,9 @@ def test_a_finished_live_run_comes_back_after_a_reload(show: Show) -> None:
     expect(page.locator("#sp [role=status]")).to_contain_text("Finished: 30 tokens", timeout=15000)
     wait_until_kept(page, '"t":"end"')
     page.reload()
-    expect(page.locator("#sp .notice-text")).to_have_text("Restored the run that this tab held before the page was reloaded.")
+    expect(page.locator("#sp .notice-text")).to_have_text(
+        "Restored the run that this tab held before the page was reloaded."
+    )
     expect(page.locator("#sp [role=status]")).to_contain_text("Finished: 30 tokens")
     assert page.locator("#sp .source").text_content() == "live"
     page.wait_for_timeout(500)  # the page's own recorded run arrives meanwhile and must not take the place

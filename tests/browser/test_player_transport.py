@@ -4,15 +4,22 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 import pytest
-import traces
+import wire
 from conftest import TRACES
 from playwright.sync_api import Page, expect
 
 Show = Callable[..., Page]
 EXAMPLE = TRACES["example"]
 ROUNDS = len(EXAMPLE.rounds)
-ENDS, PLAIN_ENDS = traces.clock(EXAMPLE), traces.clock(EXAMPLE.baseline)
+ENDS, PLAIN_ENDS = wire.clock(EXAMPLE), wire.clock(EXAMPLE.baseline)
 
+CURSOR = """
+clock => {
+  const chart = document.querySelector('#sp .chart'), cursor = chart.querySelector('.cursor');
+  const axis = chart.querySelector('.plot')._fullLayout.xaxis, at = new DOMMatrix(getComputedStyle(cursor).transform).e;
+  return { expected: axis.range[0] <= clock ? axis._offset + axis.l2p(clock) : null, hidden: cursor.hidden, at };
+}
+"""
 PLACE = """
 () => ({
   text: document.querySelector('#sp .step-text').textContent,
@@ -32,7 +39,10 @@ def at(step: int) -> dict:
 
 
 def scrub(page: Page, step: int) -> None:
-    page.evaluate("s => { const i = document.querySelector('#sp .scrubber'); i.value = s; i.dispatchEvent(new Event('input')); }", step)
+    page.evaluate(
+        "s => { const i = document.querySelector('#sp .scrubber'); i.value = s; i.dispatchEvent(new Event('input')); }",
+        step,
+    )
 
 
 def test_opens_at_the_last_step(show: Show) -> None:
@@ -75,7 +85,9 @@ def test_keys_step_jump_play_and_set_the_speed(show: Show) -> None:
 
 def test_keys_in_a_field_belong_to_the_field(show: Show) -> None:
     page = show("example")
-    page.evaluate("() => { const f = document.createElement('input'); f.id = 'field'; document.body.append(f); f.focus(); }")
+    page.evaluate(
+        "() => { const f = document.createElement('input'); f.id = 'field'; document.body.append(f); f.focus(); }"
+    )
     page.keyboard.press("Home")
     assert page.evaluate(PLACE) == at(ROUNDS + 1)
 
@@ -86,7 +98,9 @@ def test_play_runs_to_the_end_on_the_measured_clock(show: Show) -> None:
     page.locator("#sp .speed").select_option("0.5")
     start = page.evaluate("performance.now()")
     page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function("document.querySelector('#sp .step-text').textContent === 'plain lane finished'", timeout=20000)
+    page.wait_for_function(
+        "document.querySelector('#sp .step-text').textContent === 'plain lane finished'", timeout=20000
+    )
     assert page.evaluate("performance.now()") - start >= 1000 * PLAIN_ENDS[-1] / 0.5
     assert page.evaluate(PLACE) == at(ROUNDS + 1)
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
@@ -115,8 +129,10 @@ def test_a_click_on_a_chip_goes_to_its_round(show: Show) -> None:
 def test_a_live_run_is_followed_until_the_reader_scrubs_back(show: Show) -> None:
     page = show("example")
     page.get_by_role("button", name="Stream").click()
-    page.wait_for_function("document.querySelector('#sp .source').textContent === 'live' && +document.querySelector('#sp .scrubber').max > 4")
-    assert page.evaluate("+document.querySelector('#sp .scrubber').value === +document.querySelector('#sp .scrubber').max")
+    expect(page.locator("#sp .source")).to_have_text("live")
+    page.wait_for_function("+document.querySelector('#sp .scrubber').max > 4")
+    assert page.locator("#sp .lane-prompt .tok").all_text_contents()[:3] == ["def", "·is", "_pal"]
+    assert page.locator("#sp .scrubber").evaluate("scrubber => scrubber.value === scrubber.max")
     scrub(page, 2)
     high = int(page.locator("#sp .scrubber").get_attribute("max"))
     page.wait_for_function("high => +document.querySelector('#sp .scrubber').max > high + 1", arg=high)
@@ -131,8 +147,5 @@ def test_chart_cursor_stands_at_the_step(show: Show, step: int) -> None:
     page = show("example")
     scrub(page, step)
     clock = ENDS[step - 1] if step else 0
-    place = page.evaluate("""clock => {
-        const chart = document.querySelector('#sp .chart'), axis = chart.querySelector('.plot')._fullLayout.xaxis, cursor = chart.querySelector('.cursor');
-        return { expected: axis.range[0] <= clock ? axis._offset + axis.l2p(clock) : null, hidden: cursor.hidden, at: new DOMMatrix(getComputedStyle(cursor).transform).e };
-    }""", clock)  # fmt: skip
+    place = page.evaluate(CURSOR, clock)
     assert place["hidden"] if place["expected"] is None else abs(place["at"] - place["expected"]) < 1

@@ -5,8 +5,16 @@ import traces
 from specviz.trace import schema
 
 HOSTILE = "<img src=x onerror=window.ran=1>"
-ATTACKS = [HOSTILE, "<script>window.ran=2</script>", '" onmouseover="window.ran=3" x="', "</span></div>", "<style>*{display:none}</style>",
-           "${window.ran=4}", "{{window.ran=5}}", "javascript:window.ran=6"]  # fmt: skip
+ATTACKS = [
+    HOSTILE,
+    "<script>window.ran=2</script>",
+    '" onmouseover="window.ran=3" x="',
+    "</span></div>",
+    "<style>*{display:none}</style>",
+    "${window.ran=4}",
+    "{{window.ran=5}}",
+    "javascript:window.ran=6",
+]
 MARKS = [" ", "\n", "\n\n\t", " x", "\u00a0", "\u200b", "", "\ta", "a\u200db", "\u0301", "\r\n    end"]
 MARKS_SHOWN = ["·", "⏎", "⏎⏎→", "·x", "⍽", "ZWSP", "∅", "→a", "aZWJb", "◌\u0301", "␍⏎····end"]
 RTL = ["abc", " שלום", ",", " (", "123", ")", " مرحبا", "!"]

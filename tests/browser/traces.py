@@ -1,4 +1,4 @@
-"""Traces for the player's tests: speculative sampling over a toy pair, worked out with a fixed table and a fixed generator.
+"""Traces for the player tests: speculative sampling over a toy pair, from a fixed table and a fixed generator.
 
 The toy target puts most of its mass on the next token of a listing; the toy draft is sometimes sure of another one.
 """
@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 
 from specviz.trace import schema
-from specviz.ui import stream
 
 LISTING = ["def", " is", "_pal", "indrome", "(", "text", ")", ":", "\n    ", "letters", " =", " [", "c", " for", " c",
            " in", " text", " if", " c", ".isalnum", "()]", "\n    ", "return", " letters", " ==", " letters", "[::-1]",
@@ -74,7 +73,9 @@ def shown(probs: list[float], greedy: bool) -> schema.Top:
     return top(one_hot(probs), 1) if greedy else top(probs)
 
 
-def speculative_round(index: int, start: int, place: int, settings: schema.Settings, numbers: Numbers, left: int) -> schema.Round:
+def speculative_round(
+    index: int, start: int, place: int, settings: schema.Settings, numbers: Numbers, left: int
+) -> schema.Round:
     """One round of speculative sampling (Leviathan et al. 2023, algorithm 1) at this place of the listing."""
     greedy, drafted, emitted, open_ = settings.greedy, [], [], True
     for k in range(min(settings.gamma, left - 1)):
@@ -83,8 +84,19 @@ def speculative_round(index: int, start: int, place: int, settings: schema.Setti
         x = draw(q, numbers.next())
         accept, u = min(1.0, p[x] / q[x]), numbers.next()
         verdict = ("accepted" if u < accept else "rejected") if open_ else "not_judged"
-        token = schema.Drafted(x, brief(p[x]), brief(q[x]), brief(accept), verdict, brief(sum(map(min, p, q))), entropy(p), entropy(q), shown(full_p, greedy),
-                               shown(full_q, greedy), brief(u) if open_ else None)  # fmt: skip
+        token = schema.Drafted(
+            id=x,
+            p=brief(p[x]),
+            q=brief(q[x]),
+            accept_prob=brief(accept),
+            verdict=verdict,
+            beta=brief(sum(map(min, p, q))),
+            entropy_p=entropy(p),
+            entropy_q=entropy(q),
+            p_top=shown(full_p, greedy),
+            q_top=shown(full_q, greedy),
+            uniform=brief(u) if open_ else None,
+        )
         if greedy:
             token.target_top, token.draft_top = top(full_p), top(full_q)
         if verdict == "accepted":
@@ -107,7 +119,9 @@ def own_token(place: int, settings: schema.Settings, numbers: Numbers, origin: s
     full = target_at(place)
     p = one_hot(full) if settings.greedy else full
     x = draw(p, numbers.next())
-    return schema.Emitted(x, origin, brief(p[x]), 1.25, shown(full, settings.greedy), entropy(p), top(full) if settings.greedy else None)
+    return schema.Emitted(
+        x, origin, brief(p[x]), 1.25, shown(full, settings.greedy), entropy(p), top(full) if settings.greedy else None
+    )
 
 
 def lane(settings: schema.Settings, prompt: list[int], plain: bool, **fields) -> schema.Trace:
@@ -115,7 +129,13 @@ def lane(settings: schema.Settings, prompt: list[int], plain: bool, **fields) ->
     while len(ids) < settings.max_new_tokens:
         start, place = len(prompt) + len(ids), len(prompt) + len(ids)
         if plain:
-            record = schema.Round(len(rounds), start, [], [own_token(place, settings, numbers, "plain")], schema.Timing([], PLAIN, SAMPLING, OTHER))
+            record = schema.Round(
+                len(rounds),
+                start,
+                [],
+                [own_token(place, settings, numbers, "plain")],
+                schema.Timing([], PLAIN, SAMPLING, OTHER),
+            )
         else:
             record = speculative_round(len(rounds), start, place, settings, numbers, settings.max_new_tokens - len(ids))
         rounds.append(record)
@@ -126,8 +146,9 @@ def lane(settings: schema.Settings, prompt: list[int], plain: bool, **fields) ->
 def finished(settings, prompt, rounds, texts=TEXTS, plain=False, finish="budget", **fields) -> schema.Trace:
     """A trace with these rounds; its pieces are exactly the ids that occur."""
     ids = [e.id for r in rounds for e in r.emitted]
-    trace = schema.Trace(settings, provenance(plain), schema.Prompt(prompt, "".join(texts[i] for i in prompt)), {}, rounds, ids,
-                         "".join(texts[i] for i in ids), 0.21, finish, **fields)  # fmt: skip
+    text = lambda row: "".join(texts[i] for i in row)  # noqa: E731
+    given = schema.Prompt(prompt, text(prompt))
+    trace = schema.Trace(settings, provenance(plain), given, {}, rounds, ids, text(ids), 0.21, finish, **fields)
     trace.pieces = {i: piece(texts[i]) for i in sorted(used_ids(trace))}
     return trace
 
@@ -150,14 +171,34 @@ def used_ids(trace: schema.Trace) -> set[int]:
 def provenance(plain: bool = False) -> schema.Provenance:
     target = schema.ModelInfo("toy-target", "toy", 21_000_000, 8, len(TEXTS), "float32", "cpu", 512, "r1", "tests")
     draft = schema.ModelInfo("toy-draft", "toy", 1_300_000, 2, len(TEXTS), "float32", "cpu", 512, "r1", "tests")
-    return schema.Provenance("2026-01-02T03:04:05Z", "0.1.0", "2.13.0", "5.24.0", "3.11.9", "a table in tests/browser", 2,
-                             "plain" if plain else "draft model", "rejection sampling", target, None if plain else draft)  # fmt: skip
+    return schema.Provenance(
+        date="2026-01-02T03:04:05Z",
+        specviz="0.1.0",
+        torch="2.13.0",
+        transformers="5.24.0",
+        python="3.11.9",
+        machine="a table in tests/browser",
+        threads=2,
+        method="plain" if plain else "draft model",
+        rule="rejection sampling",
+        target=target,
+        draft=None if plain else draft,
+    )
 
 
-def example(tokens: int = 40, gamma: int = 4, temperature: float = 0.8, prompt_tokens: int = 8, baseline: bool = True, **settings) -> schema.Trace:
+def example(
+    tokens: int = 40,
+    gamma: int = 4,
+    temperature: float = 0.8,
+    prompt_tokens: int = 8,
+    baseline: bool = True,
+    **settings,
+) -> schema.Trace:
     chosen = schema.Settings(gamma=gamma, max_new_tokens=tokens, temperature=temperature, **settings)
     prompt = [TEXTS.index(LISTING[i % len(LISTING)]) for i in range(prompt_tokens)]
-    trace = lane(chosen, prompt, False, title="Is it a palindrome?", about="Watch the draft fail on every fourth token.")
+    trace = lane(
+        chosen, prompt, False, title="Is it a palindrome?", about="Watch the draft fail on every fourth token."
+    )
     if baseline:
         trace.baseline = lane(chosen, prompt, True)
     return trace
@@ -167,7 +208,15 @@ def of_texts(texts: list[str], kinds: dict[int, str] | None = None, **fields) ->
     """A plain trace that emits these texts one by one."""
     n, emitted = len(texts), []
     for i in range(n):
-        emitted.append(schema.Round(i, 1 + i, [], [schema.Emitted(i, "plain", 0.5, 0.1, schema.Top([i], [0.5], 0.5), 0.7)], schema.Timing([], PLAIN, SAMPLING, OTHER)))
+        emitted.append(
+            schema.Round(
+                i,
+                1 + i,
+                [],
+                [schema.Emitted(i, "plain", 0.5, 0.1, schema.Top([i], [0.5], 0.5), 0.7)],
+                schema.Timing([], PLAIN, SAMPLING, OTHER),
+            )
+        )
     trace = finished(schema.Settings(gamma=0, max_new_tokens=n, temperature=1.0), [0], emitted, texts, **fields)
     for i, kind in (kinds or {}).items():
         trace.pieces[i] = schema.Piece(trace.pieces[i].text, kind)
@@ -179,8 +228,18 @@ def close_calls() -> schema.Trace:
     settings, rounds = schema.Settings(gamma=1, max_new_tokens=3, temperature=1.0), []
     for index, (u, accept) in enumerate([(0.7141, 0.7139), (0.166, 0.0007), (0.9, 0.1)]):
         one = schema.Top([0], [0.5], 0.5)
-        drafted = schema.Drafted(0, 0.5 * accept, 0.5, accept, "rejected", 0.5, 0.7, 0.7, one, one, u, schema.Top([1], [1.0], 0.0))
-        rounds.append(schema.Round(index, 1 + index, [drafted], [schema.Emitted(1, "resampled", 0.5)], schema.Timing([0.001], 0.01, 0.0, 0.0)))
+        drafted = schema.Drafted(
+            0, 0.5 * accept, 0.5, accept, "rejected", 0.5, 0.7, 0.7, one, one, u, schema.Top([1], [1.0], 0.0)
+        )
+        rounds.append(
+            schema.Round(
+                index,
+                1 + index,
+                [drafted],
+                [schema.Emitted(1, "resampled", 0.5)],
+                schema.Timing([0.001], 0.01, 0.0, 0.0),
+            )
+        )
     return finished(settings, [0], rounds, ["a", "b"])
 
 
@@ -188,65 +247,3 @@ def renamed(trace: schema.Trace, target: str, title: str) -> schema.Trace:
     trace.provenance.target = replace(trace.provenance.target, name=target)
     trace.title = trace.about = title
     return trace
-
-
-def figures(rounds: list[schema.Round], plain_time: float | None, spec_time: float) -> stream.Figures:
-    """Figures of the run so far, counted here as the analysis would."""
-    drafted = sum(len(r.drafted) for r in rounds)
-    judged, accepted = sum(r.judged for r in rounds), sum(r.accepted for r in rounds)
-    emitted = sum(len(r.emitted) for r in rounds)
-    none = {"value": None, "kind": "exact", "detail": "no drafts yet"}
-    speedup = {"value": None, "kind": "measured", "detail": "no plain lane"}
-    if plain_time is not None:
-        speedup = {"value": f"{plain_time / (spec_time / emitted):.2f}x", "kind": "measured", "detail": f"{emitted} tokens"}
-    return {
-        "speedup": speedup,
-        "tokens_per_pass": {"value": f"{emitted / len(rounds):.2f}", "kind": "exact", "detail": f"{emitted} tokens in {len(rounds)} passes"},
-        "acceptance": {"value": f"{accepted / judged:.0%}", "kind": "exact", "detail": f"{accepted} of {judged} judged, {drafted} drafted"} if judged else none,
-        "alpha": {"value": f"{sum(d.beta for r in rounds for d in r.drafted) / drafted:.2f}", "kind": "exact", "detail": f"{drafted} positions"} if drafted else none,
-        "time_split": {"value": f"{spec_time:.2f} s", "kind": "measured", "detail": f"{len(rounds)} rounds",
-                       "parts": {"draft": sum(sum(r.timing.draft) for r in rounds), "verify": sum(r.timing.verify for r in rounds),
-                                 "sampling": sum(r.timing.sampling for r in rounds), "other": sum(r.timing.other for r in rounds)}},
-    }  # fmt: skip
-
-
-def charts_line(trace: schema.Trace) -> str:
-    ends = clock(trace)
-    tokens, total = [], 0
-    for record in trace.rounds:
-        total += len(record.emitted)
-        tokens.append(total)
-    betas = [d.beta for r in trace.rounds for d in r.drafted][:120]
-    step = max(1, len(ends) // 400)
-    return stream.line("charts", charts={
-        "tokens_over_time": {"data": [{"type": "scatter", "x": ends[::step], "y": tokens[::step], "name": "speculative", "line": {"color": "var(--sv-accepted)"}}],
-                             "layout": {"meta": {"cursor": "time"}, "xaxis": {"title": {"text": "seconds"}}, "yaxis": {"title": {"text": "tokens"}}}, "note": "Both lanes."},
-        "beta_over_run": {"data": [{"type": "bar", "x": list(range(1, len(betas) + 1)), "y": betas, "text": ["<img src=x>"] * len(betas), "marker": {"color": "var(--sv-bonus)"}}],
-                          "layout": {"meta": {"cursor": "round"}}, "note": ""},
-    })  # fmt: skip
-
-
-def clock(trace: schema.Trace) -> list[float]:
-    ends, now = [], 0.0
-    for record in trace.rounds:
-        now += record.timing.total
-        ends.append(round(now, 6))
-    return ends
-
-
-def lines(trace: schema.Trace, source: stream.Source = "recorded", run_id: str = "run-1") -> list[str]:
-    """The wire lines of a finished trace, both lanes in the order of their clocks."""
-    tracker, plain = stream.PieceTracker(), trace.baseline
-    out = [stream.run_line(trace, source, run_id), *tracker.fresh(trace, plain)]
-    rows = [(end, 1, "speculative", r) for end, r in zip(clock(trace), trace.rounds, strict=True)]
-    rows += [(end, 0, "plain", r) for end, r in zip(clock(plain), plain.rounds, strict=True)] if plain else []
-    done, last = 0, None
-    for end, _, key, record in sorted(rows, key=lambda row: row[:2]):
-        if key == "plain":
-            out.append(stream.round_line(key, record, end))
-            continue
-        done += 1
-        last = figures(trace.rounds[:done], PLAIN + SAMPLING + OTHER if plain else None, end) if done < 300 else last
-        out.append(stream.round_line(key, record, end, last))
-    sentence = f"Finished: {len(trace.output_ids)} tokens in {len(trace.rounds)} rounds."
-    return [*out, charts_line(trace), stream.end_line(trace, sentence, last or {})]
