@@ -88,7 +88,7 @@ class _Sequence:
         """All but the last prompt token into both caches: the same split in every method, off the decode clock."""
         begun = perf_counter()
         if self.ids[:-1] and self.ending.budget > 0:
-            self.target.feed(self.ids[:-1])
+            self.target.absorb(self.ids[:-1])
             if self.proposer:
                 self.proposer.prefill(self.ids[:-1])
         synchronize(self.pair.devices)

@@ -68,12 +68,25 @@ def test_rollback_moves_a_length_and_checks_it():
         stepper.feed(list(range(10)))
 
 
-def test_prefill_computes_logits_of_one_place_only():
+def test_a_prompt_costs_no_logits_and_a_long_feed_only_what_is_asked():
     model = build()
     shapes = []
     model.lm_head.register_forward_hook(lambda _m, _i, out: shapes.append(out.shape[1]))
-    Stepper(model, 128).feed(list(range(90)))
-    assert shapes == [1]
+    specviz.decode_plain(specviz.Pair(model), list(range(90)), Settings(max_new_tokens=2)).finish()
+    assert shapes[-2:] == [1, 1]
+    assert max(shapes) <= 2, "the check of the pair feeds two tokens; the prompt's 89 pass without the head"
+    shapes.clear()
+    Stepper(model, 128).feed(list(range(90)), keep=2)
+    assert shapes == [2]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_absorbing_a_prompt_leaves_the_same_cache_as_feeding_it(family):
+    model = build(family)
+    fed, absorbed = Stepper(model, 32), Stepper(model, 32)
+    fed.feed(list(range(5, 20)))
+    absorbed.absorb(list(range(5, 20)))
+    torch.testing.assert_close(absorbed.feed([3, 4], keep=2), fed.feed([3, 4], keep=2))
 
 
 def test_pad_equal_to_eos_inside_the_prompt_is_an_ordinary_token():
@@ -90,10 +103,10 @@ def test_the_target_moves_once_per_round_and_the_draft_once_per_token():
     target, draft = build(), build()
     pair = specviz.Pair(target, draft)
     calls = {"target": [], "draft": []}
-    target.register_forward_pre_hook(
+    target.base_model.register_forward_pre_hook(
         lambda _m, _a, kw: calls["target"].append(kw["input_ids"].shape[1]), with_kwargs=True
     )
-    draft.register_forward_pre_hook(
+    draft.base_model.register_forward_pre_hook(
         lambda _m, _a, kw: calls["draft"].append(kw["input_ids"].shape[1]), with_kwargs=True
     )
     specviz.speculate(pair, [5, 6, 7], Settings(4, 11)).finish()

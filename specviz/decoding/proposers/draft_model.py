@@ -21,7 +21,7 @@ class DraftModel:
 
     def prefill(self, ids: Sequence[int]) -> None:
         if ids and len(ids) < self._limit:
-            self._stepper.feed(ids)
+            self._stepper.absorb(ids)
 
     def propose(
         self, sequence: Sequence[int], budget: int, uniforms: Sequence[float], processor: Processor, clock: Clock
