@@ -161,10 +161,15 @@ def test_agreement_of_the_lanes():
     trace.baseline.output_ids = [7, 7, 8]
     assert agreement(trace) == "Both lanes wrote the same tokens."
     trace.baseline.output_ids = [7, 8, 8]
-    assert (
-        agreement(trace)
-        == "The lanes differ from token 2 on, where the two best logits of the plain lane are 0.25 apart."
-    )
+    place = trace.baseline.rounds[1].emitted[0]
+    for gap, dtype, said in (
+        (0.25, "bfloat16", "0.25 apart: a near-tie, which bfloat16 rounds differently in passes of different width"),
+        (0.0, "bfloat16", "exactly equal: a near-tie, which bfloat16 rounds differently in passes of different width"),
+        (0.25, "float32", "0.25 apart: more than rounding in float32 explains, so this is a fault"),
+    ):
+        place.gap, trace.baseline.provenance.target.dtype = gap, dtype
+        begin = "The lanes differ from token 2 on, where the two best scores of the plain lane are "
+        assert agreement(trace) == f"{begin}{said}."
     trace.baseline.output_ids = [7, 7]
     assert agreement(trace) == "Both lanes wrote the same first 2 tokens; one of them went on."
 
