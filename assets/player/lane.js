@@ -109,21 +109,29 @@ function scrollLanes(views) {
   views.forEach((view, k) => { if (places[k] !== null) view.strip.scrollTop = places[k]; });
 }
 
-// A round of the plain lane is its one chip; a speculative round is a span that carries the bracket.
+// A round of the plain lane is its one chip; a speculative round is a span whose held part carries the bracket.
 function roundNode(key, round, index) {
   if (key === 'plain') return plainNode(round);
-  const node = el('span', 'round');
+  const node = el('span', 'round'), held = el('span', 'held');
   node.dataset.round = index;
   const kept = round.drafted.findIndex(token => token.verdict !== 'accepted');
   const acceptedCount = kept < 0 ? round.drafted.length : kept;
-  round.emitted.slice(0, acceptedCount).forEach((token, k) => node.append(placed(token.id, token.origin, 'd' + k), ...lineBreak(token.id)));
+  const lone = (token, k) => held.append(placed(token.id, token.origin, k), ...lineBreak(token.id));
+  round.emitted.slice(0, acceptedCount).forEach((token, k) => lone(token, 'd' + k));
   const rest = round.emitted.slice(acceptedCount);
   if (kept >= 0) {
     const replacement = rest.shift();
-    node.append(slot(round, kept, replacement, acceptedCount), ...(replacement ? lineBreak(replacement.id) : []));
+    held.append(slot(round, kept, replacement, acceptedCount), ...(replacement ? lineBreak(replacement.id) : []));
   }
-  rest.forEach((token, k) => node.append(placed(token.id, token.origin, 'e' + (acceptedCount + k)), ...lineBreak(token.id)));
+  rest.forEach((token, k) => lone(token, 'e' + (acceptedCount + k)));
+  node.append(held, ...lastBreak(held));
   return node;
+}
+
+// The line break that ends a round stands after its bracket, which would else begin the next line too.
+function lastBreak(held) {
+  const at = held.querySelector(':scope > br:nth-last-child(2)');
+  return at ? [at, at.nextSibling] : [];
 }
 
 function plainNode(round) {
