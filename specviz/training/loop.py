@@ -21,6 +21,7 @@ from specviz.training.parallel import any_rank, average_gradients, mean_over_ran
 CHECKPOINT_SECONDS = 300
 EVALUATE_STEPS = 250
 LOG_STEPS = 10
+LONGEST_STEP = 60.0  # seconds; a longer one was spent suspended, not training
 
 LossFunction = Callable[[Tensor, Tensor, int], tuple[Tensor, float]]
 
@@ -83,7 +84,7 @@ def train(run: Run, until_tokens: int, stop: Stop) -> tuple[Progress, bool]:
         before = progress.tokens
         recent.append(take_step(run, progress))
         now = time.monotonic()
-        progress.seconds += now - clock
+        progress.seconds += min(now - clock, LONGEST_STEP)
         clock = now
         bar.update(progress.tokens - before)
         if progress.step % LOG_STEPS == 0:
