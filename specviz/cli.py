@@ -7,6 +7,7 @@ from pathlib import Path
 
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Settings
+from specviz.trace.settings import require_valid
 
 _HELP = {
     "gamma": "tokens drafted per round; 0 is plain decoding",
@@ -98,6 +99,7 @@ def _run(options: argparse.Namespace) -> int:
     prompt = sys.stdin.read() if options.prompt is None else options.prompt
     if options.trace:
         writable(options.trace)
+    require_valid(settings)
     if options.pair and options.target:
         raise SpecvizError("Give --pair or --target, not both.")
     if options.draft and not options.target:
@@ -124,6 +126,7 @@ def _replay(options: argparse.Namespace) -> int:
         options.csv.mkdir(parents=True, exist_ok=True)
         (options.csv / "rounds.csv").write_text(rounds_csv(trace))
         (options.csv / "tokens.csv").write_text(tokens_csv(trace))
+        print(f"tables: {options.csv / 'rounds.csv'}, {options.csv / 'tokens.csv'}")
     return 0
 
 

@@ -33,8 +33,8 @@ _LEGEND = [
 _FIGURES = {  # name: (title, definition)
     "speedup": ("speedup", "plain / speculative decode time per token"),
     "tokens_per_pass": ("tokens per target pass", "emitted / target passes"),
-    "acceptance": ("acceptance", "accepted / judged drafted tokens"),
-    "alpha": ("alpha", "mean expected acceptance, sum of min(p, q)"),
+    "acceptance": ("acceptance", "how often a draft was kept"),
+    "alpha": ("mean overlap alpha", "expected acceptance"),
     "time_split": ("time", "where a round's time goes"),
 }
 

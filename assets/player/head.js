@@ -11,11 +11,15 @@ function showHead() {
   const devices = [...new Set([target.dtype, draft?.dtype].filter(Boolean))].join(' / ') + ' · ' + target.device;
   const models = find('.models');
   models.replaceChildren(pair(say('target'), target.name), pair(say('draft'), draft?.name ?? say('noDraftModel')),
-    el('span', '', devices), el('span', '', date.slice(0, 10)));
+    el('span', '', headSettings(trace.settings)), el('span', '', devices), el('span', '', date.slice(0, 10)));
   const about = find('.about');
   about.hidden = !trace.about;
   setText(about, trace.about ?? '');
   showProvenance();
+}
+
+function headSettings(settings) {
+  return say('headSettings', { gamma: settings.gamma, temperature: settings.temperature, tokens: settings.max_new_tokens });
 }
 
 function pair(label, text) {
@@ -55,7 +59,6 @@ function showPrompt() {
   const hidden = ids.length > LONG_PROMPT ? ids.length - PROMPT_TAIL : 0;
   const chips = from => ids.slice(from).flatMap(id => [chip(id, 'prompt'), ...lineBreak(id)]);
   strip.replaceChildren(...chips(hidden));
-  strip.scrollTop = strip.scrollHeight; // the output goes on from here
   if (!hidden) return;
   const more = el('button', 'fold', '… ' + say('foldPrompt', { n: hidden }));
   more.type = 'button';
@@ -67,7 +70,8 @@ function showFigures(step) {
   const last = step >= roundCount() && run.end;
   const figures = (last ? run.end.figures : run.figures[Math.min(step, roundCount()) - 1]) ?? {};
   const names = [...new Set([...FIGURES, ...Object.keys(run.end?.figures ?? run.figures.at(-1) ?? {})])];
-  const strip = find('.figures');
+  const strip = find('.figures'), whole = last || !roundCount();
+  setText(find('.figures-scope'), whole ? '' : say('figuresUpTo', { i: Math.min(step, roundCount()), n: roundCount() }));
   for (const name of names) paintFigure(figureCard(strip, name), name, figures[name]);
 }
 

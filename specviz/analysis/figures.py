@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from specviz.analysis.speed import FEWEST, percents, speedup, time_split
+from specviz.analysis.speed import FEWEST, percents, speedup, speedup_interval, time_split
 from specviz.analysis.totals import Totals
 from specviz.analysis.words import count, duration
 from specviz.trace.schema import Trace
@@ -24,7 +24,12 @@ def run_figures(trace: Trace, speculative: Totals, plain: Totals | None) -> Figu
 def trace_figures(trace: Trace) -> Figures:
     """The figures of a whole trace."""
     plain = Totals.of(trace.baseline.rounds) if trace.baseline else None
-    return run_figures(trace, Totals.of(trace.rounds), plain)
+    figures = run_figures(trace, Totals.of(trace.rounds), plain)
+    interval = speedup_interval(trace.rounds, trace.baseline.rounds) if trace.baseline else None
+    if interval:
+        gain = figures["speedup"]
+        gain["detail"] = f"95% interval over rounds {interval[0]:.2f} to {interval[1]:.2f}; {gain['detail']}"
+    return figures
 
 
 def _figure(value: str | None, kind: str, detail: str, **more: Any) -> dict[str, Any]:

@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from specviz.analysis.totals import Totals, ratio
 from specviz.analysis.words import duration
 from specviz.trace.schema import Round
 
+UNSTEADY = 1.15  # above this the times of a run are not to be trusted
+RESAMPLES, _SEED = 1000, 20221130
 FEWEST = 8  # tokens of each lane below which no speedup is given
 
 
@@ -32,6 +36,34 @@ def speedup(speculative: Totals, plain: Totals | None) -> float | None:
     if not plain.seconds_per_token or not speculative.seconds_per_token:
         return None
     return plain.seconds_per_token / speculative.seconds_per_token
+
+
+def speedup_interval(speculative: Sequence[Round], plain: Sequence[Round]) -> tuple[float, float] | None:
+    """95% bootstrap interval of the speedup over the rounds of both lanes of one run; None with too few tokens.
+
+    It covers the luck of the drafts and the scatter of the clock within the run, not other runs or prompts.
+    """
+    if speedup(Totals.of(speculative), Totals.of(plain)) is None:
+        return None
+    draws = np.random.default_rng(_SEED)
+    fast, slow = (_resampled_pace(rounds, draws) for rounds in (speculative, plain))
+    low, high = np.quantile(slow / fast, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _resampled_pace(rounds: Sequence[Round], draws: np.random.Generator) -> np.ndarray:
+    """Seconds per token of RESAMPLES draws of the rounds with replacement, [RESAMPLES]."""
+    seconds = np.array([r.timing.total for r in rounds])
+    tokens = np.array([len(r.emitted) for r in rounds])
+    counts = draws.multinomial(len(rounds), np.full(len(rounds), 1 / len(rounds)), size=RESAMPLES)
+    return (counts @ seconds) / (counts @ tokens)
+
+
+def unsteadiness(plain: Sequence[Round]) -> float | None:
+    """Mean over median of the plain steps: near 1 on a quiet machine, more where other work got in the way."""
+    steps = [r.timing.total for r in plain]
+    middle = float(np.median(steps)) if steps else 0.0
+    return float(np.mean(steps)) / middle if middle else None
 
 
 def costs(speculative: Sequence[Round], plain: Sequence[Round], gamma: int) -> Costs:

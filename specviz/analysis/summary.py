@@ -1,6 +1,6 @@
 """A run in plain sentences: how it ended, what it gained, whether the lanes agree."""
 
-from specviz.analysis.speed import speedup, why_slower
+from specviz.analysis.speed import FEWEST, UNSTEADY, speedup, unsteadiness, why_slower
 from specviz.analysis.totals import Totals
 from specviz.analysis.words import count
 from specviz.trace.schema import Finish, Trace
@@ -24,7 +24,7 @@ def end_sentence(trace: Trace) -> str:
     plain = Totals.of(trace.baseline.rounds) if trace.baseline else None
     counts = f"{count(speculative.emitted, 'token')} in {count(speculative.rounds, 'target pass')}"
     ended = f"{_ENDS[trace.finish]}, after {counts}."
-    parts = [ended, trace.failure, _gain(speculative, plain), agreement(trace)]
+    parts = [ended, trace.failure, _gain(speculative, plain), _doubt(trace), agreement(trace)]
     return " ".join(part for part in parts if part)
 
 
@@ -63,6 +63,17 @@ def _tie(plain: Trace, place: int) -> str:
     else:
         cause = f"more than rounding in {dtype} explains, so this is a fault"
     return f", where the two best scores of the plain lane are {apart}: {cause}"
+
+
+def _doubt(trace: Trace) -> str | None:
+    """A warning where other work disturbed the clock, so that no one believes a figure of chance."""
+    ratio = unsteadiness(trace.baseline.rounds) if trace.baseline else None
+    if ratio is None or ratio < UNSTEADY or len(trace.baseline.output_ids) < FEWEST:
+        return None
+    return (
+        f"The machine was busy with other work (plain steps took {ratio:.2f} times their median on average), so do "
+        "not trust the times of this run; the counts stand."
+    )
 
 
 def _gain(speculative: Totals, plain: Totals | None) -> str | None:

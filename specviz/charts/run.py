@@ -49,7 +49,7 @@ def acceptance(rounds: list[Round]) -> Chart:
     }
     ticks = {"tickvals": positions, "ticktext": _ticks(positions, conditional)}
     note = (
-        f"Bars, conditional: accepted / judged at each position, with a 95% bootstrap interval over the "
+        f"Measured. Bars, conditional: accepted / judged at each position, with a 95% bootstrap interval over the "
         f"{count(table.draft_rounds, 'round')} with drafts of this run (2,000 resamples). "
         f"Diamonds, unconditional: accepted / rounds with drafts. Naive: {_text(table.naive, 'drafted')}."
     )
@@ -69,11 +69,12 @@ def accepted_length(rounds: list[Round]) -> Chart:
         "y": lengths,
         "text": [str(n) if n else "" for n in lengths],
         "marker": {"color": ACCEPTED},
+        "textangle": 0,
         "hovertext": [f"{n} of {total} rounds ({n / total:.0%})" for n in lengths],
         "hoverinfo": "text",
     }
     mean = sum(k * n for k, n in enumerate(lengths)) / total
-    note = f"{count(total, 'round')} with drafts; on average {mean:.2f} drafts accepted."
+    note = f"Measured: {count(total, 'round')} with drafts; on average {mean:.2f} drafts accepted."
     few = {"dtick": 1} if max(lengths) <= 5 else {}  # no half rounds on the axis
     return chart(labels, [bars], note, xaxis={"dtick": 1}, yaxis=few)
 
@@ -87,7 +88,7 @@ def tokens_over_time(trace: Trace) -> Chart:
     data = [_steps(name, lane.rounds, colour, dash) for name, lane, colour, dash in lanes if lane.rounds]
     if not data:
         return empty(labels, "No token yet.")
-    note = "Each lane on its own clock: decoding only, prefill and recording left out."
+    note = "Measured, each lane on its own clock: decoding only, prefill and recording left out."
     return chart(labels, data, f"{note}{_costs(trace)}", cursor="time")
 
 

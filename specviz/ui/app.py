@@ -18,7 +18,7 @@ from specviz.ui.theme import CSS, theme
 logger = logging.getLogger(__name__)
 _MOST_BODY = 32 * 1024 * 1024  # bytes of one request: an imported trace of 4,096 tokens is about 5 MB
 
-_TITLE = "# specviz\nReal speculative decoding, one round at a time, every number measured."
+_TITLE = "# specviz\nReal speculative decoding, one round at a time; every number is measured or exact."
 
 
 def build(engine: Engine | None = None, warm: bool = True, traces: Path = TRACES) -> gr.Blocks:

@@ -26,8 +26,8 @@ def read_settings(values: dict[str, Any]) -> tuple[Settings, dict[str, str]]:
     problems = check_settings(settings)
     for name, (title, least, most) in PAGE_LIMITS.items():
         value = getattr(settings, name)
-        if type(value) is int and not least <= value <= most:
-            problems[name] = f"{title} must be from {least} to {most} on this page."
+        if name in problems or not least <= value <= most:
+            problems[name] = f"{title} must be a whole number from {least} to {most} on this page."
     if problem := _prompt_problem(values.get("prompt")):
         problems["prompt"] = problem
     return settings, problems

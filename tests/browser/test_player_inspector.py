@@ -102,7 +102,7 @@ def test_bars_of_the_chosen_token_are_its_distributions(show: Show) -> None:
         for i in {*token.p_top.ids, *token.q_top.ids, token.id}:
             assert rows[shown(trace.pieces[i].text)][side] == (prob(known[i]) if i in known else "in rest")
         assert rows["rest"][side] == prob(top.rest)
-    assert page.locator("#sp .beta b").text_content() == f"Overlap β = Σ min(p, q) = {prob(token.beta)}"
+    assert page.locator("#sp .beta b").text_content() == f"Overlap β = Σ min(p, q), exact: {prob(token.beta)}"
 
 
 def test_residual_and_the_token_drawn_from_it(show: Show) -> None:
@@ -124,7 +124,7 @@ def test_greedy_shows_the_models_own_probabilities(show: Show) -> None:
     assert "only if it is the target’s top token" in page.locator("#sp .remark").text_content()
     assert (
         page.locator("#sp .bars-name").first.text_content()
-        == "models’ own probabilities at T = 1, not used for the decision"
+        == "models’ own probabilities at T = 1, exact; not used for the decision"
     )
     token = next(d for d in trace.rounds[0].drafted if d.verdict == "rejected")
     rows = {label: values for label, *values in page.evaluate(BARS)}

@@ -52,7 +52,7 @@ def test_a_position_never_judged_has_no_bar():
 def test_accepted_length_numbers():
     chart = accepted_length([made_round(0, "yyn"), made_round(1, "n.."), made_round(2, "")])
     assert chart["data"][0]["y"] == [1, 0, 1, 0]
-    assert chart["note"] == "2 rounds with drafts; on average 1.00 drafts accepted."
+    assert chart["note"] == "Measured: 2 rounds with drafts; on average 1.00 drafts accepted."
 
 
 def test_tokens_over_time_is_each_lane_on_its_clock():
