@@ -55,7 +55,7 @@ def live_run(engine: Engine, desk: Desk, order: Order, stop: threading.Event) ->
             if stop.is_set():
                 yield Update("Stopped before it began.")
                 return
-            yield Update(f"Loading {order.pair} …")
+            yield Update(f"Loading {order.pair} … (Stop takes effect once it is loaded.)")
             yield from _decode(engine, ticket.pair(order.pair), order, stop)
             return
     except Exception as error:

@@ -110,7 +110,7 @@ class Playground:
 
     def _request_stop(self, request: gr.Request) -> Any:
         if self._stops.stop(str(request.session_hash)):
-            return "Stopping …"  # the run itself says when it has stopped
+            return gr.skip()  # the run itself says when it has stopped
         return html.escape("Nothing is running.")
 
     def _show_recorded(self, name: str) -> Updates:
