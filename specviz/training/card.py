@@ -58,7 +58,9 @@ def exits_block(figures: dict) -> str:
         [str(e["layers"]), f"{e['nats_per_token']:.3f}", f"{e['beta']:.3f}", f"{e['agree']:.3f}"]
         for e in figures["target"]["exits"]
     ]
-    return table(["layers applied", "held-out loss, nats", "beta with all layers", "same arg max"], rows)
+    note = f"Over {figures['target']['exit_tokens']:,} of the held-out tokens, so the last loss differs from above."
+    header = ["layers applied", "held-out loss, nats", "beta with all layers", "same arg max"]
+    return note + "\n\n" + table(header, rows)
 
 
 def data_block(figures: dict) -> str:

@@ -119,7 +119,7 @@ def measure_family(files: Files, out: Path, prompts: list[list[int]]) -> dict:
         "target": run_figures(progress, target)
         | {"constant_tokens": progress["constant_tokens"]}
         | {"held_out": loss_figures(fast_target, files, corpus)}
-        | {"exits": exit_figures(fast_target, files)},
+        | {"exits": exit_figures(fast_target, files), "exit_tokens": EXIT_WINDOWS * MAX_LENGTH},
         "draft": run_figures(draft_progress, draft)
         | {"held_out": loss_figures(fast_draft, files, corpus)}
         | {"beta": round(beta, 4), "agree": round(agree, 4)}

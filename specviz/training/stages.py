@@ -182,7 +182,7 @@ def new_draft(target: LlamaForCausalLM, warm: Path) -> LlamaForCausalLM:
 
 
 def train_draft(files: Files, tokens: int) -> None:
-    """Distil the draft from the decayed target."""
+    """Distil the draft from the decayed target, at the full context."""
     target = load_target(files)
     model = new_draft(target, files.draft)
     earlier = torch.load(files.draft, weights_only=True)["progress"] if files.draft.exists() else {}
@@ -193,12 +193,12 @@ def train_draft(files: Files, tokens: int) -> None:
     run = Run(
         model=model,
         optimizers=Optimizers(model, muon_lr=0.01, adam_lr=0.001),
-        batches=data.Batches(draft_tokens(files, tokens), STABLE_LENGTH, seed=2),
+        batches=data.Batches(draft_tokens(files, tokens), MAX_LENGTH, seed=2),
         schedule=Schedule(DRAFT_WARMUP, steps - decay_steps, decay_steps),
         loss=loss,
-        evaluate=lambda: held_out_evaluation(student, files.held_out, STABLE_LENGTH),
+        evaluate=lambda: held_out_evaluation(student, files.held_out, MAX_LENGTH),
         checkpoint=files.draft_run,
-        windows=TOKENS_A_STEP // STABLE_LENGTH,
+        windows=TOKENS_A_STEP // MAX_LENGTH,
     )
     progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
     if done and rank() == 0:
