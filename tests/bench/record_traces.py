@@ -19,7 +19,7 @@ RUNS = {
         "title": "Code: a palindrome check, greedy",
         "about": "Code is easy to guess: most drafts are accepted, so three draft steps pay for themselves.",
         "prompt": "Write a Python function that checks whether a string is a palindrome. Code only.",
-        "settings": specviz.Settings(gamma=3, max_new_tokens=96, chat=True),
+        "settings": specviz.Settings(gamma=3, max_new_tokens=56, chat=True),
     },
     "2-prose": {
         "title": "Prose: the tides for a child, sampled at T = 0.7",
