@@ -82,7 +82,8 @@ def test_bad_settings_are_told_beside_their_controls_and_nothing_is_lost(screen,
     screen.press("Run")
     expect(screen.problems).to_have_count(3)
     field = screen.page.locator(".sv-field", has=screen.page.locator("#sv-max-new-tokens"))
-    expect(field.get_by_role("alert")).to_have_text("The number of tokens must be a whole number from 1 to 512 on this page.")
+    sentence = "The number of tokens must be a whole number from 1 to 512 on this page."
+    expect(field.get_by_role("alert")).to_have_text(sentence)
     expect(screen.status).to_contain_text("Nothing was run. See the sentences at: max new tokens, temperature, top p.")
     expect(screen.player).to_contain_text("6 target passes")
     expect(screen.page.locator("#sv-prompt textarea")).to_have_value("keep me")
