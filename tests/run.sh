@@ -33,4 +33,4 @@ fi
 export CHROMIUM
 
 "$venv/bin/ruff" check .
-exec "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"
+exec "$venv/bin/python" -m pytest -n 2 --dist worksteal "$@"

@@ -13,7 +13,8 @@ from specviz.ui.examples import Example, example_prompts
 
 QUIET = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _IN_MORE = {"min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "stop", "control_tokens"}
-_DEFAULT = Settings()
+# sampled, as the embedded toy repeats itself when greedy, and one-hot p and q show little
+_DEFAULT = Settings(temperature=0.8)
 
 
 class Controls:
