@@ -21,7 +21,7 @@ class Race:
     """
 
     def __init__(self, pair: Pair, prompt: str | Sequence[int], settings: Settings, plain: bool) -> None:
-        self._pair, self._prompt, self._settings = pair, prompt, settings
+        self._pair, self._settings = pair, settings
         self._lanes: dict[Lane, Run] = {"speculative": speculate(pair, prompt, settings)}
         self.trace: Trace = self._lanes["speculative"].trace
         if plain:
@@ -50,7 +50,7 @@ class Race:
 
     def _warm_up(self) -> None:
         try:
-            warm_up(self._pair, self._prompt, self._settings)
+            warm_up(self._pair, self.trace.prompt.ids, self._settings, plain="plain" in self._lanes)
         except SpecvizError as error:
             for run in self._lanes.values():
                 run.trace.finish, run.trace.failure = "failed", str(error)
@@ -74,9 +74,9 @@ def race(pair: Pair, prompt: str | Sequence[int], settings: Settings | None = No
     return Race(pair, prompt, settings or Settings(), plain)
 
 
-def warm_up(pair: Pair, prompt: str | Sequence[int], settings: Settings) -> None:
-    """Run the first rounds of both lanes once and throw them away, so that no first call is measured."""
-    for start in (decode_plain, speculate):
+def warm_up(pair: Pair, prompt: str | Sequence[int], settings: Settings, plain: bool = True) -> None:
+    """Run the first rounds of the lanes once and throw them away, so that no first call is measured."""
+    for start in (decode_plain, speculate) if plain else (speculate,):
         with start(pair, prompt, settings) as run:
             for _ in islice(run, _WARM_ROUNDS):
                 pass
