@@ -28,7 +28,7 @@ def training_block(figures: dict) -> str:
         ["layers", str(target["layers"]), str(draft["layers"])],
         ["parameters", f"{target['parameters']:,}", f"{draft['parameters']:,}"],
         ["training tokens", f"{target['tokens']:,}", f"{draft['tokens']:,}"],
-        ["of them at the constant rate", f"{target['constant_tokens']:,}", ""],
+        ["of them before the last decay", f"{target['constant_tokens']:,}", ""],
         ["training time, hours", f"{target['hours']:.2f}", f"{draft['hours']:.2f}"],
         ["tokens per second", f"{target['tokens_per_second']:,}", f"{draft['tokens_per_second']:,}"],
     ]

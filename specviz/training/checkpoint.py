@@ -20,6 +20,7 @@ class Progress:
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    restarted_at: int = 0  # the step at which the optimizers last started anew
 
 
 def save_checkpoint(path: Path, model: nn.Module, optimizers: Optimizers, batches: Batches, progress: Progress) -> None:

@@ -59,7 +59,7 @@ def take_step(run: Run, progress: Progress) -> float:
     loss, figure = run.loss(my_rows(inputs), my_rows(targets), progress.step)
     loss.backward()
     average_gradients(run.model.parameters())
-    run.optimizers.step(run.schedule.factor(progress.step))
+    run.optimizers.step(run.schedule.factor(progress.step, progress.restarted_at))
     progress.step += 1
     progress.tokens += inputs.numel()
     return figure
@@ -108,7 +108,7 @@ def _log(run: Run, progress: Progress, recent: list[float], bar: tqdm) -> None:
     mean = mean_over_ranks(sum(recent) / len(recent))
     recent.clear()
     bar.set_postfix(figure=f"{mean:.3f}")
-    _record(run, progress, {"train": mean, "factor": run.schedule.factor(progress.step)})
+    _record(run, progress, {"train": mean, "factor": run.schedule.factor(progress.step, progress.restarted_at)})
 
 
 def _record(run: Run, progress: Progress, figures: dict[str, float]) -> None:

@@ -25,11 +25,11 @@ class Schedule:
     decay_start: int | None = None
     decay_steps: int = 1
 
-    def factor(self, step: int) -> float:
-        """Multiplier of the peak learning rates at `step` (0-based)."""
+    def factor(self, step: int, restarted_at: int = 0) -> float:
+        """Multiplier of the peak learning rates at `step` (0-based); warmup counts from `restarted_at`."""
         if self.decay_start is not None and step >= self.decay_start:
             return max(0.0, 1 - (step - self.decay_start + 1) / (self.decay_steps + 1))
-        return min(1.0, (step + 1) / self.warmup)
+        return min(1.0, (step - restarted_at + 1) / self.warmup)
 
 
 class Optimizers:

@@ -13,7 +13,7 @@ from transformers import LlamaForCausalLM
 
 from specviz.training import corpus, data, tokenizer
 from specviz.training.blocks import FastLlama
-from specviz.training.checkpoint import load_checkpoint, save_checkpoint
+from specviz.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from specviz.training.corpus import SourceFile
 from specviz.training.distil import TV_FROM, distillation_loss
 from specviz.training.family import DRAFT_LAYERS, MAX_LENGTH, TARGET_LAYERS, Files, new_model, tiny_config
@@ -106,6 +106,33 @@ def target_run(files: Files, checkpoint: Path, schedule: Schedule, length: int, 
         checkpoint=checkpoint,
         windows=TOKENS_A_STEP // length,
     )
+
+
+def restore(files: Files, exported: Path) -> None:
+    """Checkpoints from an exported family, for when the work directory was lost.
+
+    Weights (rounded to bfloat16) and counts go on from where they stood; the optimizers start anew, and
+    the schedule warms up again. Does nothing if there is a checkpoint.
+    """
+    if files.stable.exists():
+        return
+    before = json.loads((exported / "training.json").read_text())
+    run = target_run(files, files.stable, Schedule(), STABLE_LENGTH, seed=0)
+    run.model.load_state_dict(_exported_weights(exported / "target"))
+    progress = _progress_of(before["target"])
+    progress.restarted_at = progress.step
+    run.batches.position = progress.tokens // STABLE_LENGTH
+    draft = _progress_of(before["draft"])
+    torch.save({"model": _exported_weights(exported / "draft"), "progress": asdict(draft)}, files.draft)
+    save_checkpoint(files.stable, run.model, run.optimizers, run.batches, progress)
+
+
+def _exported_weights(folder: Path) -> dict[str, torch.Tensor]:
+    return LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).state_dict()
+
+
+def _progress_of(figures: dict[str, float]) -> Progress:
+    return Progress(int(figures["steps"]), int(figures["tokens"]), figures["hours"] * 3600)
 
 
 def train_stable(files: Files, until_tokens: int) -> None:

@@ -3,7 +3,7 @@
 After LayerSkip (Elhoushi et al. 2024, arXiv:2404.16710): dropout rises exponentially with depth, and
 lower layers learn to predict through the shared final norm and head. Unlike the paper, a layer is
 skipped for the whole batch (which saves its time) and one exit is drawn per step instead of weighting
-all of them. The weight of an exit is small: the last layer comes first.
+all of them. Only the lower half exits, where drafting with the lower layers can pay.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch import Tensor
 from specviz.training.blocks import FastLlama
 
 MAX_LAYER_DROPOUT = 0.1
-EXITS = (1, 2, 3, 4, 6, 8, 10, 12)  # number of layers applied before the exit
-EXIT_WEIGHT = 0.15
+EXITS = (1, 2, 3, 4, 6, 8)  # number of layers applied before the exit
+EXIT_WEIGHT = 0.3
 
 
 def dropout_rates(layers: int, maximum: float = MAX_LAYER_DROPOUT) -> list[float]:

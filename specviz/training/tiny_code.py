@@ -16,7 +16,7 @@ from specviz.training.family import DEFAULT_WORK, Files
 from specviz.training.parallel import run_in_ranks
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "models" / "tiny-code"
-STAGES = ("corpus", "tokenizer", "stable", "decay", "samples", "draft", "export")
+STAGES = ("corpus", "tokenizer", "restore", "stable", "decay", "samples", "draft", "export")
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,15 @@ def train(work: Path = DEFAULT_WORK, stage: str = "all", budget: Budget = Budget
     actions: dict[str, Callable[[], None]] = {
         "corpus": lambda: stages.make_corpus(files),
         "tokenizer": lambda: stages.make_tokenizer(files),
+        "restore": lambda: stages.restore(files, out),
         "stable": lambda: ranked(stages.train_stable, budget.stable_tokens),
         "decay": lambda: ranked(stages.train_decay, budget.decay_tokens),
         "samples": lambda: ranked(stages.make_samples, budget.sample_batches),
         "draft": lambda: ranked(stages.train_draft, budget.draft_tokens),
         "export": lambda: run_in_ranks(1, work, export, files, out),
     }
-    for name in STAGES if stage == "all" else (stage,):
+    # Training from nothing is what "all" means; "restore" is asked for by name.
+    for name in [s for s in STAGES if s != "restore"] if stage == "all" else [stage]:
         actions[name]()
 
 
