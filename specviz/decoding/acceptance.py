@@ -1,46 +1,199 @@
-"""The accept rules. Leviathan et al. 2023 (arXiv 2211.17192, algorithm 1); Chen et al. 2023 (2302.01318)."""
+"""The accept rules, one function each, over chains and trees; the tree is judged sibling by sibling.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+Rows: p [n+1, W], row 0 follows the sequence, row j+1 follows node j, so node j is judged by row parents[j]+1.
+q [n, W], row j is the distribution node j was drawn from. Both sum to 1. uniforms: one number in [0, 1) per node.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from specviz.decoding.sampling import sample
+from specviz.decoding.proposers.base import Proposal
+from specviz.decoding.sampling import sample, without
+from specviz.trace.schema import Rule, Settings
+
+
+@dataclass
+class Judged:
+    """What a rule looks at. draw: the uniform in [0, 1) of the token that follows the accepted nodes."""
+
+    p: Tensor
+    q: Tensor
+    proposal: Proposal
+    uniforms: Sequence[float]
+    draw: float
+    settings: Settings
+
+    def children(self, node: int) -> list[int]:
+        """Nodes that follow `node` (-1: the sequence), in the order of their tries."""
+        return [j for j, parent in enumerate(self.proposal.parents) if parent == node]
+
+    @cached_property
+    def own(self) -> tuple[list[float], list[float]]:
+        """p(x) and q(x) of every node's token under the rows as they are; in one transfer."""
+        nodes = torch.arange(len(self.proposal.ids), device=self.p.device)
+        tokens = torch.tensor(self.proposal.ids, dtype=torch.long, device=self.p.device)
+        rows = torch.tensor(self.proposal.parents, dtype=torch.long, device=self.p.device) + 1
+        p, q = torch.stack([self.p[rows, tokens], self.q[nodes, tokens]]).double().tolist()
+        return p, q
+
+    def ratio(self, node: int, p: float | None = None) -> float:
+        """min(1, p(x)/q(x)) of a node's token, for `p` in place of its own p(x) if given."""
+        own_p, q = self.own
+        return min(1.0, (own_p[node] if p is None else p) / q[node])
 
 
 @dataclass(slots=True)
 class Outcome:
     """What a rule made of one proposal.
 
-    accepted: drafts accepted before the first rejection (k: all). token: the id that follows them, drawn from
-    the residual, or from the bonus row of p. accept_probs: [k] fp64. residual: [W] fp32, normalised, at a
-    rejection; fallback: it had no mass, so the token was drawn from p.
+    path: accepted nodes, root first. token: the id that follows them. tried: node -> acceptance probability of
+    each judged node, in order. residuals: rejected node -> what is left of p [W], normalised. p_left: tried node
+    -> its probability in what rejected siblings left. fallback: the last residual had no mass, so p took its place.
     """
 
-    accepted: int
+    path: list[int]
     token: int
-    accept_probs: Tensor
-    residual: Tensor | None = None
+    tried: dict[int, float]
+    residuals: dict[int, Tensor] = field(default_factory=dict)
+    p_left: dict[int, float] = field(default_factory=dict)
     fallback: bool = False
 
 
 @torch.inference_mode()
-def rejection(p: Tensor, q: Tensor, ids: Sequence[int], uniforms: Sequence[float], draw: float) -> Outcome:
-    """Accept draft i if uniforms[i] < min(1, p_i(x)/q_i(x)); at the first miss draw from max(0, p - q).
+def rejection(judged: Judged) -> Outcome:
+    """Accept node j if uniforms[j] < min(1, p(x)/q(x)); after a rejection p becomes max(0, p - q), normalised.
 
-    p: [k+1, W], q: [k, W], rows that sum to 1; ids: k drafted tokens; uniforms, draw: in [0, 1). The output is
-    distributed as p whatever q is, if each id was drawn from its row of q (one-hot if deterministic).
+    Chains: Leviathan et al. 2023 (arXiv 2211.17192, algorithm 1), Chen et al. 2023 (2302.01318). Trees: the same for
+    each sibling in turn with what the earlier ones left of p (SpecInfer, Miao et al. 2024, 2305.09781, multi-step
+    speculative sampling; without replacement: Jeon et al. 2024, 2402.14160). The output is distributed as p
+    whatever q is, if each id was drawn from its row of q (one-hot if it was certain).
     """
-    k = len(ids)
-    places = torch.arange(k, device=p.device)
-    tokens = torch.tensor(list(ids), dtype=torch.long, device=p.device)
-    ratios = (p[places, tokens].double() / q[places, tokens].double()).clamp(max=1.0)
-    for i, ratio in enumerate(ratios.tolist()):
-        if not uniforms[i] < ratio:  # strict: p = 0 is never accepted, not even by a uniform of 0
-            rest, fallback = residual(p[i], q[i])
-            return Outcome(i, sample(rest, draw), ratios, rest, fallback)
-    return Outcome(k, sample(p[k], draw), ratios)
+    outcome = Outcome([], 0, {})
+    node: int | None = -1
+    while node is not None:
+        p = judged.p[node + 1]
+        node = _try_children(judged, node, p, outcome)
+    return outcome
+
+
+def _try_children(judged: Judged, node: int, p: Tensor, outcome: Outcome) -> int | None:
+    """The child of `node` that is accepted; None, with the token drawn from what is left of p, if none is."""
+    outcome.fallback = False
+    for turn, child in enumerate(judged.children(node)):
+        left = float(p[judged.proposal.ids[child]]) if turn else None
+        outcome.tried[child] = judged.ratio(child, left)
+        if left is not None:
+            outcome.p_left[child] = left
+        if judged.uniforms[child] < outcome.tried[child]:  # strict: p = 0 is never accepted, not even by 0
+            outcome.path.append(child)
+            return child
+        p, outcome.fallback = residual(p, judged.q[child])
+        outcome.residuals[child] = p
+    outcome.token = sample(p, judged.draw)
+    return None
+
+
+@torch.inference_mode()
+def match(judged: Judged) -> Outcome:
+    """The target draws a token of its own at each place; a child that is the same stands, else the draw is emitted.
+
+    Exact, as every emitted token is a draw from p (mlx-lm, llama.cpp). A draft is accepted with probability p(x), for
+    a sampled draft less often than by rejection. The draw is the inverse CDF at the first child's uniform.
+    """
+    outcome = Outcome([], 0, {})
+    node: int | None = -1
+    while node is not None:
+        p, children = judged.p[node + 1], judged.children(node)
+        outcome.token = sample(p, judged.uniforms[children[0]] if children else judged.draw)
+        node = _matching(judged, children, p, outcome)
+    return outcome
+
+
+def _matching(judged: Judged, children: Sequence[int], p: Tensor, outcome: Outcome) -> int | None:
+    """The child that is the target's own draw `outcome.token`, if one is."""
+    for turn, child in enumerate(children):
+        token = judged.proposal.ids[child]
+        left = float(p[token])
+        outcome.tried[child] = left
+        if turn:
+            outcome.p_left[child] = left
+        if token == outcome.token:
+            outcome.path.append(child)
+            return child
+        rest = without(p, token)  # the chance of the next sibling, now that this one is known to differ
+        outcome.residuals[child] = p = p if rest is None else rest
+    return None
+
+
+@torch.inference_mode()
+def block(judged: Judged) -> Outcome:
+    """The longest prefix that passes stands (Sun et al. 2024, arXiv 2403.10444, algorithm 2). Chains only.
+
+    With m_i = min(1, m_(i-1) p(x_i)/q(x_i)) and m_0 = 1, prefix i passes with probability
+    h_i = s_i / (s_i + 1 - m_i), where s_i is the mass of max(0, m_i p_(i+1) - q_(i+1)), and h_k = m_k. The next token
+    is drawn from that excess, normalised, or from p after the whole block. The output is distributed as p, and the
+    expected accepted length is never below that of `rejection`.
+    """
+    count = len(judged.proposal.ids)
+    passes, excesses = block_probabilities(judged)
+    accepted = max((i + 1 for i in range(count) if judged.uniforms[i] < passes[i]), default=0)
+    outcome = Outcome(list(range(accepted)), 0, dict(enumerate(passes)))
+    if accepted == count:
+        outcome.token = sample(judged.p[count], judged.draw)
+        return outcome
+    rest = excesses[accepted]
+    mass = rest.sum()
+    outcome.fallback = not bool(mass > 0 and mass.isfinite())
+    rest = judged.p[accepted] if outcome.fallback else rest / mass
+    outcome.residuals[accepted], outcome.token = rest, sample(rest, judged.draw)
+    return outcome
+
+
+def block_probabilities(judged: Judged) -> tuple[list[float], list[Tensor]]:
+    """h_1..h_k of `block`, and for each i = 0..k-1 the excess max(0, m_i p_(i+1) - q_(i+1)) [W] fp64."""
+    ids, mass, passes, excesses = judged.proposal.ids, 1.0, [], []
+    for i, token in enumerate(ids):
+        p, q = judged.p[i].double(), judged.q[i].double()
+        excess = (mass * p - q).clamp(min=0.0)
+        if i:
+            over = float(excess.sum())
+            passes.append(over / (over + 1 - mass) if over + 1 - mass > 0 else 0.0)
+        excesses.append(excess)
+        mass = min(1.0, mass * float(p[token] / q[token]))
+    return [*passes, mass][: len(ids)], excesses
+
+
+@torch.inference_mode()
+def typical(judged: Judged) -> Outcome:
+    """A node stands if p(x) > min(epsilon, delta exp(-H(p))), H in nats; of a tree the deepest such path.
+
+    Medusa (Cai et al. 2024, arXiv 2401.10774, section 2.3.1). NOT exact: the output is no longer distributed as p.
+    The next token is drawn from p. At T = 0 p is one-hot, so a node stands exactly if it is the arg max.
+    """
+    passed, best, ends = set(), -1, [-1]
+    while ends:  # breadth first, so the first path of a length wins
+        node = ends.pop(0)
+        if len(judged.proposal.path(node)) > len(judged.proposal.path(best)):
+            best = node
+        least = typical_threshold(judged.p[node + 1], judged.settings)
+        here = [child for child in judged.children(node) if judged.own[0][child] > least]
+        passed.update(here)
+        ends += here
+    path, row = judged.proposal.path(best), judged.p[best + 1]
+    near = [child for node in (-1, *path) for child in judged.children(node)]
+    failed = [child for child in near if child not in passed]
+    tried = dict.fromkeys(path, 1.0) | dict.fromkeys(failed, 0.0)
+    return Outcome(path, sample(row, judged.draw), tried, dict.fromkeys(failed, row))
+
+
+def typical_threshold(p: Tensor, settings: Settings) -> float:
+    """min(epsilon, delta exp(-H(p))) of one row [W]."""
+    entropy = float(torch.special.entr(p.double()).sum())
+    return min(settings.typical_epsilon, settings.typical_delta * torch.tensor(-entropy).exp().item())
 
 
 def residual(p: Tensor, q: Tensor) -> tuple[Tensor, bool]:
@@ -50,3 +203,15 @@ def residual(p: Tensor, q: Tensor) -> tuple[Tensor, bool]:
     if not (mass > 0 and mass.isfinite()):
         return p, True
     return rest / mass, False
+
+
+JUDGES: dict[Rule, Callable[[Judged], Outcome]] = {
+    "rejection": rejection,
+    "greedy-draft": rejection,  # the proposer drafts its arg max, so q is one-hot
+    "match": match,
+    "block": block,
+    "typical": typical,
+}
+
+# rules that accept where the recorded uniform is below the acceptance probability (match draws, typical does not)
+COMPARES_UNIFORMS = frozenset({"rejection", "greedy-draft", "block"})

@@ -1,12 +1,11 @@
 """Device tensors to trace rows, in one transfer a round. Runs after the round's clock has stopped."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from specviz.decoding.acceptance import Outcome
+from specviz.decoding.acceptance import COMPARES_UNIFORMS, Judged, Outcome, block_probabilities
 from specviz.decoding.proposers.base import Proposal
 from specviz.trace.schema import Drafted, Emitted, Settings, Top, Verdict
 
@@ -15,14 +14,28 @@ _DIGITS = 7  # of a recorded top entry; p(x), q(x), the ratio and the uniform ar
 
 @dataclass(slots=True)
 class Facts:
-    """One round as tensors. p, scores: [k+1, W]; q: [k, W]; k drafts in `proposal`; uniforms: one per draft."""
+    """One round as tensors. scores: the penalised logits that p [n+1, W] came from; n drafts in `judged`."""
 
-    p: Tensor
-    q: Tensor
+    judged: Judged
     scores: Tensor
-    proposal: Proposal
-    uniforms: Sequence[float]
     outcome: Outcome
+
+    @property
+    def proposal(self) -> Proposal:
+        return self.judged.proposal
+
+    def row(self, place: int) -> int:
+        """Row of p that decides the emitted token at `place`: the one after the accepted node before it."""
+        return self.outcome.path[place - 1] + 1 if place else 0
+
+    def verdict(self, node: int, standing: int) -> Verdict:
+        """What became of a node; the first `standing` tokens are in the output, the rest was cut off."""
+        path = self.outcome.path
+        if node in path:
+            return "accepted" if path.index(node) < standing else "cut"
+        parents = self.proposal.parents
+        place = path.index(parents[node]) + 1 if parents[node] in path else 0  # where it would have stood
+        return "rejected" if node in self.outcome.residuals and place < standing else "not_judged"
 
 
 class _Transfer:
@@ -45,40 +58,46 @@ class _Transfer:
 def record(facts: Facts, standing: int, settings: Settings) -> tuple[list[Drafted], list[Emitted]]:
     """Trace rows of a round of which the first `standing` tokens entered the output."""
     rows = _measure(facts, settings)
+    blocks = block_probabilities(facts.judged)[0] if not facts.proposal.tree else None
     drafted = [_drafted(i, rows, facts, standing, settings) for i in range(len(facts.proposal.ids))]
-    emitted = [_emitted(i, rows, facts, drafted, settings) for i in range(standing)]
-    return drafted, emitted
+    for row, block in zip(drafted, blocks or (), strict=False):
+        row.block = min(1.0, block)
+    return drafted, [_emitted(i, rows, facts, settings) for i in range(standing)]
 
 
 def _measure(facts: Facts, settings: Settings) -> dict[str, list]:
     """Everything the rows need, by name; the tops as pairs of `..._probs` and `..._ids`."""
-    p, ids, n = facts.p, facts.proposal.ids, min(settings.top_n, facts.p.shape[-1])
-    k, token = len(ids), facts.outcome.token
+    p, n = facts.judged.p, min(settings.top_n, facts.judged.p.shape[-1])
     out = _Transfer()
     best = facts.scores.topk(min(2, facts.scores.shape[-1]), dim=-1).values
     out.add("gap", best[:, 0] - best[:, -1])
-    out.add("p_token", p[facts.outcome.accepted, token][None])
+    out.add("p_token", p[facts.row(len(facts.outcome.path)), facts.outcome.token][None])
     if settings.greedy:
         out.add("p_argmax", p.argmax(-1))
         _add_own_top(out, "target", facts.scores, n)
     else:
         out.add("entropy_p", torch.special.entr(p).sum(-1))
         _add_top(out, "p", p, n)
-    if k:
-        places, tokens = torch.arange(k, device=p.device), torch.tensor(ids, device=p.device)
-        q = facts.q
-        out.add("p_x", p[places, tokens])
-        out.add("q_x", q[places, tokens])
-        out.add("accept_prob", facts.outcome.accept_probs)
-        if settings.greedy:
-            _add_own_top(out, "draft", torch.stack(facts.proposal.scores), n)
-        else:
-            out.add("beta", torch.minimum(p[:k], q).sum(-1))
-            out.add("entropy_q", torch.special.entr(q).sum(-1))
-            _add_top(out, "q", q, n)
-    if facts.outcome.residual is not None and not settings.greedy:
-        _add_top(out, "residual", facts.outcome.residual[None], n)
+    if facts.proposal.ids:
+        _measure_drafts(out, facts, settings, n)
     return out.fetch()
+
+
+def _measure_drafts(out: _Transfer, facts: Facts, settings: Settings, n: int) -> None:
+    proposal, q = facts.proposal, facts.judged.q
+    p = facts.judged.p[torch.tensor(proposal.parents, device=q.device) + 1]  # [n, W] the row that judges each node
+    best = q.argmax(-1, keepdim=True)
+    out.add("best", p.gather(-1, best)[:, 0])
+    if settings.greedy:
+        if all(row is not None for row in proposal.scores):
+            _add_own_top(out, "draft", torch.stack(proposal.scores), n)
+        return
+    out.add("beta", torch.minimum(p, q).sum(-1))
+    out.add("match", (p * q).sum(-1))
+    out.add("entropy_q", torch.special.entr(q).sum(-1))
+    _add_top(out, "q", q, n)
+    if facts.outcome.residuals:
+        _add_top(out, "residual", torch.stack([r.float() for r in facts.outcome.residuals.values()]), n)
 
 
 def _add_top(out: _Transfer, name: str, probs: Tensor, n: int) -> None:
@@ -106,50 +125,58 @@ def _one_hot(token: int) -> Top:
 
 
 def _drafted(i: int, rows: dict[str, list], facts: Facts, standing: int, settings: Settings) -> Drafted:
-    verdict = _verdict(i, facts.outcome.accepted, standing)
-    token, judged = facts.proposal.ids[i], verdict in ("accepted", "rejected")
+    proposal, outcome, verdict = facts.proposal, facts.outcome, facts.verdict(i, standing)
+    token, (p_own, q_own) = proposal.ids[i], facts.judged.own
+    place = proposal.parents[i] + 1
     row = Drafted(
         id=token,
-        p=min(1.0, rows["p_x"][i]),
-        q=min(1.0, rows["q_x"][i]),
-        accept_prob=rows["accept_prob"][i],
+        p=min(1.0, p_own[i]),
+        q=min(1.0, q_own[i]),
+        accept_prob=outcome.tried.get(i, facts.judged.ratio(i)),
         verdict=verdict,
-        beta=rows["p_x"][i],
+        beta=min(1.0, p_own[i]),
         entropy_p=0.0,
         entropy_q=0.0,
-        p_top=_one_hot(rows["p_argmax"][i]) if settings.greedy else _top(rows, "p", i),
+        p_top=_one_hot(rows["p_argmax"][place]) if settings.greedy else _top(rows, "p", place),
         q_top=_one_hot(token) if settings.greedy else _top(rows, "q", i),
-        uniform=facts.uniforms[i] if judged else None,
+        best=min(1.0, rows["best"][i]),
+        match=min(1.0, p_own[i]),
+        kept=proposal.kept[i],
+        parent=proposal.parents[i] if proposal.tree else None,
     )
     if settings.greedy:
-        row.target_top, row.draft_top = _top(rows, "target", i), _top(rows, "draft", i)
+        row.target_top = _top(rows, "target", place)
+        row.draft_top = _top(rows, "draft", i) if "draft_ids" in rows else None
     else:
-        row.beta = min(1.0, rows["beta"][i])
-        row.entropy_p, row.entropy_q = max(0.0, rows["entropy_p"][i]), max(0.0, rows["entropy_q"][i])
+        row.beta, row.match = min(1.0, rows["beta"][i]), min(1.0, rows["match"][i])
+        row.entropy_p, row.entropy_q = max(0.0, rows["entropy_p"][place]), max(0.0, rows["entropy_q"][i])
+    if verdict in ("accepted", "rejected"):
+        row.uniform = facts.judged.uniforms[i] if settings.rule in COMPARES_UNIFORMS else None
+        row.p_left = _at_most_1(outcome.p_left.get(i))
     if verdict == "rejected":
-        row.residual_top = _one_hot(facts.outcome.token) if settings.greedy else _top(rows, "residual", 0)
+        left = list(outcome.residuals).index(i)
+        greedy_left = int(outcome.residuals[i].argmax())
+        row.residual_top = _one_hot(greedy_left) if settings.greedy else _top(rows, "residual", left)
     return row
 
 
-def _verdict(i: int, accepted: int, standing: int) -> Verdict:
-    """What became of draft i: the first `accepted` passed the rule, the first `standing` tokens are in the output."""
-    if i < accepted:
-        return "accepted" if i < standing else "cut"
-    return "rejected" if i == accepted and i < standing else "not_judged"
+def _at_most_1(value: float | None) -> float | None:
+    return None if value is None else min(1.0, value)
 
 
-def _emitted(i: int, rows: dict[str, list], facts: Facts, drafted: list[Drafted], settings: Settings) -> Emitted:
-    accepted, k = facts.outcome.accepted, len(drafted)
-    gap = rows["gap"][i]
+def _emitted(i: int, rows: dict[str, list], facts: Facts, settings: Settings) -> Emitted:
+    path, drafts = facts.outcome.path, len(facts.proposal.ids)
+    row = facts.row(i)
+    gap = rows["gap"][row]
     gap = gap if gap < float("inf") else None
-    if i < accepted:
-        return Emitted(drafted[i].id, "accepted", drafted[i].p, gap)
+    if i < len(path):
+        return Emitted(facts.proposal.ids[path[i]], "accepted", min(1.0, facts.judged.own[0][path[i]]), gap)
     token, p = facts.outcome.token, min(1.0, rows["p_token"][0])
-    if accepted < k:
+    if facts.judged.children(path[-1] if path else -1):
         return Emitted(token, "resampled", p, gap, fallback=facts.outcome.fallback)
-    row = Emitted(token, "bonus" if k else "plain", p, gap)
+    emitted = Emitted(token, "bonus" if drafts else "plain", p, gap)
     if settings.greedy:
-        row.p_top, row.entropy_p, row.target_top = _one_hot(token), 0.0, _top(rows, "target", i)
+        emitted.p_top, emitted.entropy_p, emitted.target_top = _one_hot(token), 0.0, _top(rows, "target", row)
     else:
-        row.p_top, row.entropy_p = _top(rows, "p", i), max(0.0, rows["entropy_p"][i])
-    return row
+        emitted.p_top, emitted.entropy_p = _top(rows, "p", row), max(0.0, rows["entropy_p"][row])
+    return emitted

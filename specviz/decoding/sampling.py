@@ -45,15 +45,15 @@ class Processor:
                 self._counts[i] += 1
 
     @torch.inference_mode()
-    def scores(self, logits: Tensor, pending: Sequence[int] = (), first: int = 0, who: str = "target") -> Tensor:
+    def scores(self, logits: Tensor, paths: Sequence[Sequence[int]] = ((),), who: str = "target") -> Tensor:
         """Penalised fp32 logits [R, W]; unused ids at -inf.
 
-        Row r is conditioned on the output so far and on pending[:first + r] (drafts not yet judged).
+        Row r is conditioned on the output so far and on the drafts paths[r], not yet judged.
         Raises SpecvizError, naming `who`, if a row has NaN, +inf, or no finite entry.
         """
         scores = self._fit(logits.to(self._device, torch.float32))
         if self._penalised:
-            scores = self._penalise(scores, pending, first)
+            scores = self._penalise(scores, paths)
         if self._blocked is not None:
             scores = scores.masked_fill(self._blocked, -torch.inf)
         if not bool(scores.amax(-1).isfinite().all()):
@@ -83,17 +83,22 @@ class Processor:
             probs = probs / probs.sum(-1, keepdim=True)
         return probs
 
+    def blank(self) -> Tensor:
+        """A row of zeros [W] fp32 on the device of the target."""
+        return torch.zeros(self._width, device=self._device)
+
     def _fit(self, scores: Tensor) -> Tensor:
         missing = self._width - scores.shape[-1]
         if missing > 0:
             return torch.nn.functional.pad(scores, (0, missing), value=-torch.inf)
         return scores[..., : self._width]
 
-    def _penalise(self, scores: Tensor, pending: Sequence[int], first: int) -> Tensor:
+    def _penalise(self, scores: Tensor, paths: Sequence[Sequence[int]]) -> Tensor:
         s = self._settings
         counts = self._counts.repeat(len(scores), 1)  # [R, W]
-        for place, token in enumerate(pending):
-            counts[max(0, place + 1 - first) :, token] += 1  # rows first + r > place have it in their prefix
+        for row, path in enumerate(paths):
+            for token in path:
+                counts[row, token] += 1
         seen = self._in_prompt | (counts > 0)
         divided = torch.where(scores > 0, scores / s.repetition_penalty, scores * s.repetition_penalty)
         scores = torch.where(seen, divided, scores)
@@ -108,6 +113,14 @@ def sample(probs: Tensor, uniform: float) -> int:
     total = probs.double().cumsum(-1)
     place = torch.searchsorted(total, uniform * total[-1], right=True)
     return int(place) if place < len(total) else int(probs.nonzero()[-1])
+
+
+def without(probs: Tensor, token: int) -> Tensor | None:
+    """probs [W] with `token` removed, renormalised; None if nothing is left."""
+    rest = probs.clone()
+    rest[token] = 0.0
+    mass = rest.sum()
+    return rest / mass if mass > 0 and mass.isfinite() else None
 
 
 def _keep_largest(scores: Tensor, sizes: Tensor) -> Tensor:

@@ -22,6 +22,9 @@ Seconds = Annotated[float, Field(ge=0.0)]
 TokenId = Annotated[int, Field(ge=0)]
 Verdict = Literal["accepted", "rejected", "not_judged", "cut"]
 Origin = Literal["accepted", "resampled", "bonus", "plain"]
+Method = Literal["draft-model", "prompt-lookup", "composite", "early-exit", "medusa", "cross-tokenizer"]
+Rule = Literal["rejection", "greedy-draft", "match", "block", "typical"]
+DraftLength = Literal["constant", "confidence", "heuristic"]
 Finish = Literal["running", "budget", "eos", "stop", "context", "stopped", "failed"]
 
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -35,6 +38,13 @@ class Settings:
     top_p 1 and min_p 0 are off. repetition_penalty divides or multiplies logits of tokens seen in the
     prompt or the output (Keskar et al. 2019); presence and frequency penalties count the output only.
     top_n: how many entries of each distribution the trace keeps.
+    method, rule: a key of `specviz.trace.methods`: who drafts, and what is accepted.
+    draft_length: "constant" drafts exactly gamma; "confidence" stops after a token to which the proposer gave less
+    than `confidence`; "heuristic" starts at gamma, then +2 after a full accept and -1 after a rejection.
+    ngram_max, ngram_min, ngram_tie: prompt lookup, longest n-gram first; of equal ones the latest or the first.
+    exit_layer: layers that draft in early exit (None: a quarter of them).
+    tree: children per node at each depth, e.g. (3, 2); empty is a chain of gamma. With a tree its length is the depth.
+    typical_epsilon, typical_delta: a token stands if p > min(epsilon, delta exp(-entropy)) (Medusa, sec. 2.3.1).
     chat: render the prompt with the target's chat template. control_tokens: text such as `<|im_end|>`
     typed in the prompt becomes the control token instead of its characters.
     """
@@ -53,6 +63,17 @@ class Settings:
     chat: bool = False
     control_tokens: bool = False
     top_n: int = 8
+    method: Method = "draft-model"
+    rule: Rule = "rejection"
+    draft_length: DraftLength = "constant"
+    confidence: float = 0.4
+    ngram_max: int = 3
+    ngram_min: int = 1
+    ngram_tie: Literal["latest", "first"] = "latest"
+    exit_layer: int | None = None
+    tree: tuple[int, ...] = ()
+    typical_epsilon: float = 0.09
+    typical_delta: float = 0.3
     __pydantic_config__ = _STRICT
 
     @property
@@ -75,9 +96,16 @@ class Top:
 class Drafted:
     """One drafted token and what the rule said of it.
 
-    p, q: probability of this token under target and proposer. accept_prob: min(1, p/q). uniform: the number
-    in [0, 1) it was compared with (accepted if uniform < accept_prob); None if not judged. beta: sum over the
-    vocabulary of min(p, q) at this position. residual_top: max(0, p - q) normalised, at a rejection only.
+    p, q: probability of this token under target and proposer. accept_prob: what the rule of the run compares the
+    uniform with; min(1, p/q) for rejection. uniform: the number in [0, 1) it was compared with (accepted if uniform <
+    accept_prob); None if not judged. beta: sum over the vocabulary of min(p, q) at this position. residual_top:
+    max(0, p - q) normalised, at a rejection only.
+    parent: in a tree, the index in `drafted` of the token before this one, -1 for the sequence itself; None in a
+    chain. p_left: in a tree, for a sibling tried after a rejected one: its probability in the residual that the
+    siblings before it left, which takes the place of p in the rule.
+    match: sum over the vocabulary of p times q (chance that two independent draws agree); best: p of the token that
+    q prefers; block: acceptance probability of block verification here (chains only). kept: with another
+    tokenizer, the mass of the draft's distribution on tokens that both vocabularies share.
     target_top, draft_top: softmax at temperature 1 of the scores whose largest greedy takes (penalties included); kept
     for greedy runs, where p and q are one-hot.
     """
@@ -96,6 +124,38 @@ class Drafted:
     residual_top: Top | None = None
     target_top: Top | None = None
     draft_top: Top | None = None
+    parent: Annotated[int, Field(ge=-1)] | None = None
+    p_left: Probability | None = None
+    match: Probability | None = None
+    best: Probability | None = None
+    block: Probability | None = None
+    kept: Probability | None = None
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Copied:
+    """Where prompt lookup found its draft: drafted token i is a copy of position start + i of the sequence.
+
+    matched: length of the n-gram that stands both before `start` and at the end of the sequence.
+    """
+
+    start: Annotated[int, Field(ge=1)]
+    matched: Annotated[int, Field(ge=1)]
+    __pydantic_config__ = _STRICT
+
+
+@dataclass(slots=True)
+class Exit:
+    """One row of the early-exit lens: how the model's first `layers` layers agree with all of them.
+
+    beta: mean over `positions` of sum min(p, q); agree: share of positions with the same arg max.
+    """
+
+    layers: Annotated[int, Field(ge=1)]
+    beta: Probability
+    agree: Probability
+    positions: Annotated[int, Field(ge=1)]
     __pydantic_config__ = _STRICT
 
 
@@ -146,6 +206,7 @@ class Round:
 
     start: length of the sequence (prompt and output) when the round began.
     note: why fewer than gamma tokens were drafted, if a limit and not the budget was the cause.
+    copied: where the draft was copied from, if it was. by: which part of a composite drafted.
     """
 
     index: int
@@ -154,6 +215,8 @@ class Round:
     emitted: list[Emitted]
     timing: Timing
     note: str | None = None
+    copied: Copied | None = None
+    by: str | None = None
     __pydantic_config__ = _STRICT
 
     @property
@@ -243,6 +306,8 @@ class Trace:
     failure: str | None = None
     title: str | None = None
     about: str | None = None
+    lens: list[Exit] | None = None
+    draft_cut: list[str] | None = None
     baseline: "Trace | None" = None
     format: Literal["specviz-trace"] = FORMAT
     version: Literal[1] = VERSION

@@ -1,9 +1,10 @@
 """What a setting may be: one plain sentence per bad field, for the page, the command line and the engine."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from specviz.trace.errors import SpecvizError
-from specviz.trace.schema import Settings
+from specviz.trace.schema import DraftLength, Method, Rule, Settings
 
 # field: (what it is called, whole number?, least, most)
 LIMITS: dict[str, tuple[str, bool, float, float]] = {
@@ -18,17 +19,41 @@ LIMITS: dict[str, tuple[str, bool, float, float]] = {
     "frequency_penalty": ("The frequency penalty", False, -10, 10),
     "seed": ("The seed", True, 0, 10**15),
     "top_n": ("The number of recorded entries", True, 1, 20),
+    "confidence": ("The confidence", False, 0, 1),
+    "ngram_max": ("The longest n-gram", True, 1, 16),
+    "ngram_min": ("The shortest n-gram", True, 1, 16),
+    "exit_layer": ("The exit layer", True, 1, 1000),
+    "typical_epsilon": ("Typical epsilon", False, 0, 1),
+    "typical_delta": ("Typical delta", False, 0, 10),
 }
 _OFF = {"top_k": "0 turns it off", "top_p": "1 turns it off", "temperature": "0 is greedy"}
+_CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "method": ("method", get_args(Method)),
+    "rule": ("rule", get_args(Rule)),
+    "draft_length": ("draft length policy", get_args(DraftLength)),
+    "ngram_tie": ("tie rule", ("latest", "first")),
+}
 MAX_STOPS, MAX_STOP_LENGTH = 16, 200
+MAX_NODES, MAX_DEPTH = 64, 16
 
 
 def check_settings(settings: Settings) -> dict[str, str]:
     """Field name -> what is wrong and what to do, for every bad field; empty if all is well."""
     problems = {}
     for name in LIMITS:
-        if problem := _number(name, getattr(settings, name)):
+        value = getattr(settings, name)
+        if name == "exit_layer" and value is None:
+            continue
+        if problem := _number(name, value):
             problems[name] = problem
+    for name, (title, choices) in _CHOICES.items():
+        value = getattr(settings, name)
+        if value not in choices:
+            problems[name] = f"There is no {title} {str(value)[:40]!r}; choose one of {', '.join(choices)}."
+    if not problems.keys() & {"ngram_min", "ngram_max"} and settings.ngram_min > settings.ngram_max:
+        problems["ngram_min"] = "The shortest n-gram must not be longer than the longest one."
+    if problem := _tree(settings.tree):
+        problems["tree"] = problem
     if "top_p" not in problems and settings.top_p == 0:
         problems["top_p"] = "Top-p must be above 0 (1 turns it off)."
     if problem := _stops(settings.stop):
@@ -40,6 +65,25 @@ def require_valid(settings: Settings) -> None:
     """Raise SpecvizError with the first problem of `check_settings`, its field named."""
     for name, sentence in check_settings(settings).items():
         raise SpecvizError(sentence, field=name)
+
+
+def node_count(widths: Sequence[int]) -> int:
+    """Nodes of a tree with so many children per node at each depth; 0 for a chain."""
+    nodes, level = 0, 1
+    for width in widths:
+        level *= width
+        nodes += level
+    return nodes
+
+
+def _tree(widths: Any) -> str | None:
+    if not isinstance(widths, tuple | list) or any(isinstance(w, bool) or not isinstance(w, int) for w in widths):
+        return "A tree is a list of whole numbers: children per node at each depth, such as 3 2 1."
+    if any(not 1 <= w <= MAX_NODES for w in widths) or len(widths) > MAX_DEPTH:
+        return f"A tree has 1 to {MAX_NODES} children per node and at most {MAX_DEPTH} depths."
+    if (nodes := node_count(widths)) > MAX_NODES:
+        return f"This tree has {nodes} nodes; give one of at most {MAX_NODES}."
+    return None
 
 
 def _number(name: str, value: Any) -> str | None:

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 
-from specviz.decoding.proposers.base import Proposer
+from specviz.decoding.proposers.base import Context, Proposer
+from specviz.decoding.proposers.composite import Composite
 from specviz.decoding.proposers.draft_model import DraftModel
-from specviz.models.pair import Pair
+from specviz.decoding.proposers.prompt_lookup import PromptLookup
+from specviz.trace.schema import Method
 
-MakeProposer = Callable[[Pair, int], Proposer]  # (pair, capacity in tokens) -> a proposer for one run
+MakeProposer = Callable[[Context], Proposer]
 
-PROPOSERS: dict[str, MakeProposer] = {
+PROPOSERS: dict[Method, MakeProposer] = {
     "draft-model": DraftModel,
+    "prompt-lookup": PromptLookup,
+    "composite": Composite,
 }
