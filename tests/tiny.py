@@ -129,13 +129,23 @@ class TableModel(torch.nn.Module):
     def get_input_embeddings(self) -> torch.nn.Embedding:
         return self.embedding
 
-    def forward(self, input_ids: torch.Tensor, cache: Any, use_cache: bool = True) -> Any:
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.table.dtype
+
+    def forward(
+        self, input_ids: torch.Tensor, cache: Any, use_cache: bool = True, attention_mask: torch.Tensor | None = None
+    ) -> Any:
         self.calls += 1
         if self.hook:
             self.hook(input_ids[0].tolist())
         states = input_ids[:, None, :, None].float()
         seen = cache.update(states, states, 0)[0][0, 0, :, 0].long()
         before = torch.cat([torch.zeros(1, dtype=torch.long), seen[:-1]])
+        if attention_mask is not None:  # a tree: the last id that a row sees before its own is that of its parent
+            for row, visible in enumerate(attention_mask[0, 0] == 0, start=len(seen) - input_ids.shape[1]):
+                earlier = visible.nonzero()[:-1, 0]
+                before[row] = seen[earlier[-1]] if len(earlier) else 0
         return SimpleNamespace(logits=self.table[before, seen][None, -input_ids.shape[1] :])
 
 

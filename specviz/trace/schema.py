@@ -98,8 +98,9 @@ class Drafted:
 
     p, q: probability of this token under target and proposer. accept_prob: what the rule of the run compares the
     uniform with; min(1, p/q) for rejection. uniform: the number in [0, 1) it was compared with (accepted if uniform <
-    accept_prob); None if not judged. beta: sum over the vocabulary of min(p, q) at this position. residual_top:
-    max(0, p - q) normalised, at a rejection only.
+    accept_prob); None if not judged, or if the rule draws no number for it (match, typical). With block verification
+    every draft before one that passes stands with it. beta: sum over the vocabulary of min(p, q) at this position.
+    residual_top: max(0, p - q) normalised, at a rejection only.
     parent: in a tree, the index in `drafted` of the token before this one, -1 for the sequence itself; None in a
     chain. p_left: in a tree, for a sibling tried after a rejected one: its probability in the residual that the
     siblings before it left, which takes the place of p in the rule.

@@ -1,24 +1,23 @@
 """The first three sampled tokens of 20,000 seeded runs against the target's enumerated distribution."""
 
 import itertools
-from collections import Counter
+from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
-from scipy import stats
+from exactness import PENALTIES, VOCAB, chi_square_p, draw, enumerate_target
 from tiny import table_model
 
 import specviz
 from specviz import Settings
 from specviz.decoding import acceptance
 
-VOCAB, RUNS, PROMPT = 5, 20_000, [1, 3]
+RUNS = 20_000
 FILTERS = [
     {},
     {"top_k": 3},
     {"top_p": 0.8},
-    {"repetition_penalty": 1.7, "presence_penalty": 0.4, "frequency_penalty": 0.3},
+    PENALTIES,
     {"min_p": 0.2},
     {"top_k": 4, "top_p": 0.9, "repetition_penalty": 1.3},
 ]
@@ -26,66 +25,6 @@ TEMPERATURES, GAMMAS = (0.7, 1.0, 1.5), (1, 2, 5)
 CASES = [(t, g, FILTERS[n % len(FILTERS)]) for n, (t, g) in enumerate(itertools.product(TEMPERATURES, GAMMAS))]
 # the rest of the grid for the filters the issue names: every temperature meets top-k, top-p and penalties
 CASES += [(0.7, 2, FILTERS[3]), (1.5, 5, FILTERS[1]), (1.0, 2, FILTERS[2]), (1.5, 1, FILTERS[3])]
-
-
-def oracle(logits: np.ndarray, prefix: list[int], settings: Settings) -> np.ndarray:
-    """Processed distribution, in float64 and written apart from the engine."""
-    scores = logits.astype(np.float64).copy()
-    output = prefix[len(PROMPT) :]
-    for token in set(prefix):
-        scores[token] *= settings.repetition_penalty ** (-1 if scores[token] > 0 else 1)
-    for token, count in Counter(output).items():
-        scores[token] -= settings.presence_penalty + settings.frequency_penalty * count
-    scores /= settings.temperature
-    order = np.argsort(-scores, kind="stable")
-    if settings.top_k:
-        scores[order[settings.top_k :]] = -np.inf
-    probs = _softmax(scores)
-    if settings.top_p < 1:
-        order = np.argsort(-probs, kind="stable")
-        mass = np.cumsum(probs[order])
-        scores[order[1:][mass[:-1] >= settings.top_p]] = -np.inf
-        probs = _softmax(scores)
-    probs[probs < settings.min_p * probs.max()] = 0
-    return probs / probs.sum()
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    weights = np.exp(scores - scores.max())
-    return weights / weights.sum()
-
-
-def enumerate_target(model, settings: Settings) -> dict[tuple[int, ...], float]:
-    """Probability of every continuation of three tokens."""
-    table = model.table.numpy()
-    expected = {}
-    for triple in itertools.product(range(VOCAB), repeat=3):
-        prefix, probability = list(PROMPT), 1.0
-        for token in triple:
-            probability *= oracle(table[prefix[-2], prefix[-1]], prefix, settings)[token]
-            prefix.append(token)
-        expected[triple] = probability
-    return expected
-
-
-def chi_square_p(counts: Counter, expected: dict[tuple[int, ...], float], runs: int) -> float:
-    """p-value of the observed triples; rare cells (under 5 expected) are pooled; an impossible triple gives 0."""
-    if any(expected[t] < 1e-12 for t in counts):
-        return 0.0
-    common = [t for t, p in expected.items() if p * runs >= 5]
-    observed = [counts[t] for t in common] + [runs - sum(counts[t] for t in common)]
-    wanted = [expected[t] * runs for t in common] + [runs - sum(expected[t] * runs for t in common)]
-    if wanted[-1] < 5:
-        observed[-2:], wanted[-2:] = [sum(observed[-2:])], [sum(wanted[-2:])]
-    return float(stats.chisquare(observed, np.array(wanted) * sum(observed) / sum(wanted)).pvalue)
-
-
-def draw(pair, settings: Settings, runs: int) -> Counter:
-    fields = {f: getattr(settings, f) for f in settings.__slots__ if f != "seed"}
-    return Counter(
-        tuple(specviz.speculate(pair, PROMPT, Settings(**fields, seed=seed)).finish().output_ids)
-        for seed in range(runs)
-    )
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +61,10 @@ def test_a_wrong_residual_is_found(pair, monkeypatch, wrong, gamma):
 
 
 def test_one_uniform_for_the_whole_block_is_found(pair, monkeypatch):
-    rule = acceptance.rejection
+    def reused(judged):
+        return acceptance.rejection(replace(judged, uniforms=judged.uniforms[:1] * len(judged.uniforms)))
 
-    def reused(p, q, ids, uniforms, draw):
-        return rule(p, q, ids, [uniforms[0]] * len(uniforms) if len(uniforms) else uniforms, draw)
-
-    monkeypatch.setattr("specviz.decoding.loop.rejection", reused)
+    monkeypatch.setitem(acceptance.JUDGES, "rejection", reused)
     settings = Settings(2, max_new_tokens=3, temperature=1.0, top_n=1)
     runs = RUNS // 2
     assert chi_square_p(draw(pair, settings, runs), enumerate_target(pair.target, settings), runs) < 1e-6

@@ -160,7 +160,7 @@ def test_bad_settings_are_refused_before_any_forward(pair):
 
 def test_an_unknown_method_is_refused(pair):
     with pytest.raises(SpecvizError, match="no method 'draft_model'; choose one of draft-model"):
-        specviz.speculate(pair, IDS, Settings(), method="draft_model")
+        specviz.speculate(pair, IDS, Settings(method="draft_model"))
 
 
 def test_memory_stays_small_with_a_huge_vocabulary_and_a_long_prompt():
