@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specviz.trace.errors import SpecvizError
+from specviz.trace.methods import METHODS, RULES
 from specviz.trace.schema import Settings
 from specviz.trace.settings import require_valid
 
@@ -21,6 +22,17 @@ _HELP = {
     "frequency_penalty": "the same, times their count",
     "seed": "same seed, same settings: same text",
     "top_n": "entries of each distribution that the trace keeps (1-20)",
+    "confidence": "with --draft-length confidence: stop after a token to which the draft gave less",
+    "ngram_max": "prompt lookup: longest n-gram to look for",
+    "ngram_min": "prompt lookup: shortest n-gram to look for",
+    "typical_epsilon": "typical acceptance: a token stands above min(epsilon, delta exp(-entropy))",
+    "typical_delta": "the same rule's delta",
+}
+_CHOICES = {
+    "method": ("who drafts", METHODS),
+    "rule": ("what is accepted", RULES),
+    "draft_length": ("how long a draft is", ("constant", "confidence", "heuristic")),
+    "ngram_tie": ("prompt lookup: which of several places", ("latest", "first")),
 }
 
 
@@ -67,6 +79,7 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--pair", help="a named pair, e.g. tiny-code (the default unless --target is given)")
     run.add_argument("--target", help="target model: folder or hub name")
     run.add_argument("--draft", help="draft model: folder or hub name")
+    run.add_argument("--medusa", help="folder or file of Medusa heads for the target")
     run.add_argument("--prompt", help="the text to continue; read from standard input if left out")
     defaults = Settings()
     for name, text in _HELP.items():
@@ -74,6 +87,15 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
         run.add_argument(
             f"--{name.replace('_', '-')}", type=type(value), default=value, help=f"{text} (default {value})"
         )
+    for name, (text, choices) in _CHOICES.items():
+        value = getattr(defaults, name)
+        run.add_argument(
+            f"--{name.replace('_', '-')}", choices=list(choices), default=value, help=f"{text} (default {value})"
+        )
+    run.add_argument("--exit-layer", type=int, help="early exit: layers that draft (default: a quarter of them)")
+    run.add_argument(
+        "--tree", type=_widths, default=(), metavar="WIDTHS", help='children per node at each depth, e.g. "3 2 1"'
+    )
     run.add_argument("--stop", action="append", default=[], help="a text that ends the output; may be repeated")
     run.add_argument("--chat", action="store_true", help="put the prompt into the target's chat template")
     run.add_argument("--control-tokens", action="store_true", help="text like <|im_end|> counts as the control token")
@@ -91,7 +113,7 @@ def _run(options: argparse.Namespace) -> int:
     from specviz.terminal import show_race, writable
 
     settings = Settings(
-        **{name: getattr(options, name) for name in _HELP},
+        **{name: getattr(options, name) for name in (*_HELP, *_CHOICES, "exit_layer", "tree")},
         stop=tuple(options.stop),
         chat=options.chat,
         control_tokens=options.control_tokens,
@@ -109,11 +131,15 @@ def _run(options: argparse.Namespace) -> int:
 
     pair = load_pair(
         None if options.target else options.pair or "tiny-code",
-        target=options.target, draft=options.draft, dtype=options.dtype, device=options.device,
+        target=options.target, draft=options.draft, medusa=options.medusa, dtype=options.dtype, device=options.device,
     )  # fmt: skip
     with race(pair, prompt, settings, plain=not options.no_plain) as running:
         show_race(running, notices=pair.notices, save_to=options.trace)
     return 0
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    return tuple(int(width) for width in text.replace(",", " ").split())
 
 
 def _replay(options: argparse.Namespace) -> int:

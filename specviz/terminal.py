@@ -10,9 +10,11 @@ from pathlib import Path
 
 from specviz.analysis.figures import trace_figures
 from specviz.analysis.summary import end_sentence
+from specviz.analysis.tree import depths
 from specviz.decoding.race import Race
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import save_trace
+from specviz.trace.methods import METHODS, RULES
 from specviz.trace.schema import Round, Trace
 
 # role: (ANSI style, mark before, mark after when there is no colour)
@@ -91,9 +93,11 @@ class _Painter:
             self._token(trace, token, "prompt")
 
     def round(self, trace: Trace, record: Round) -> None:
+        places = depths(record)
         for place, token in enumerate(record.emitted):
-            if token.origin == "resampled":
-                self._token(trace, record.drafted[place].id, "rejected")
+            for draft, depth in zip(record.drafted, places, strict=True):
+                if draft.verdict == "rejected" and depth == place + 1:
+                    self._token(trace, draft.id, "rejected")
             self._token(trace, token.id, token.origin)
         sys.stdout.flush()
 
@@ -129,12 +133,22 @@ class _Progress:
 
 def _summary(trace: Trace) -> None:
     width = max(40, min(110, shutil.get_terminal_size().columns))
-    print("\n\n" + textwrap.fill(_safe(end_sentence(trace)), width) + "\n")
+    print("\n\n" + _way(trace))
+    print("\n" + textwrap.fill(_safe(end_sentence(trace)), width) + "\n")
     for name, figure in trace_figures(trace).items():
         title, definition = _FIGURES[name]
         value = figure["value"] or "-"
         body = f"{value}  ({figure['kind']}; {definition}: {figure['detail']})"
         print(textwrap.fill(body, width, initial_indent=f"{title:<23}", subsequent_indent=" " * 23))
+
+
+def _way(trace: Trace) -> str:
+    """Who drafted, by which rule; and the warning that some rules need."""
+    method, rule = trace.provenance.method, trace.provenance.rule
+    if method not in METHODS or rule not in RULES:
+        return "plain decoding"
+    warning = "" if RULES[rule].exact else " - this rule changes the output"
+    return f"{METHODS[method].title}, {RULES[rule].title.lower()} ({RULES[rule].used_by}){warning}"
 
 
 def _safe(text: str) -> str:
