@@ -11,8 +11,8 @@ from torch import Tensor
 from specviz.decoding.acceptance import JUDGES, Judged
 from specviz.decoding.clock import Clock
 from specviz.decoding.lengths import DraftLength
-from specviz.decoding.proposers.base import Context, Draft, Proposal
-from specviz.decoding.proposers.registry import PROPOSERS, MakeProposer
+from specviz.decoding.proposers.base import Context, Draft, Proposal, Proposer
+from specviz.decoding.proposers.registry import PROPOSERS
 from specviz.decoding.recorder import Facts, record
 from specviz.decoding.run import Rounds, Run
 from specviz.decoding.sampling import Processor
@@ -41,6 +41,7 @@ def speculate(pair: Pair, prompt: str | Sequence[int], settings: Settings | None
         raise SpecvizError(problem, field="method")
     if settings.tree and (problem := pair.tree_problem):
         raise SpecvizError(f"This target cannot judge trees: {problem}. Leave the tree empty.", field="tree")
+    PROPOSERS[settings.method].check(pair, settings)
     return _start(pair, prompt, settings, settings.method, settings.rule, PROPOSERS[settings.method])
 
 
@@ -63,7 +64,7 @@ def _only_used(settings: Settings) -> Settings:
 
 
 def _start(
-    pair: Pair, prompt: str | Sequence[int], settings: Settings, method: str, rule: str, make: MakeProposer | None
+    pair: Pair, prompt: str | Sequence[int], settings: Settings, method: str, rule: str, make: type[Proposer] | None
 ) -> Run:
     notes = []
     if settings.chat and not pair.has_chat_template:
@@ -80,7 +81,7 @@ def _start(
     return Run(trace, lambda: _rounds(pair, trace, make))
 
 
-def _rounds(pair: Pair, trace: Trace, make_proposer: MakeProposer | None) -> Rounds:
+def _rounds(pair: Pair, trace: Trace, make_proposer: type[Proposer] | None) -> Rounds:
     sequence = _Sequence(pair, trace, make_proposer)
     sequence.prefill()
     while trace.finish == "running":
@@ -95,7 +96,7 @@ class _Sequence:
     Invariant: when a round begins, the target's cache holds all ids but the last, the draft's a prefix of them.
     """
 
-    def __init__(self, pair: Pair, trace: Trace, make_proposer: MakeProposer | None) -> None:
+    def __init__(self, pair: Pair, trace: Trace, make_proposer: type[Proposer] | None) -> None:
         self.pair, self.trace, self.ids = pair, trace, list(trace.prompt.ids)
         settings = trace.settings
         room = (pair.target_info.context or len(self.ids) + settings.max_new_tokens) - len(self.ids)

@@ -136,10 +136,7 @@ class Drafted:
 
 @dataclass(slots=True)
 class Copied:
-    """Where prompt lookup found its draft: drafted token i is a copy of position start + i of the sequence.
-
-    matched: length of the n-gram that stands both before `start` and at the end of the sequence.
-    """
+    """Drafted token i is a copy of position start + i; the `matched` tokens before `start` end the sequence too."""
 
     start: Annotated[int, Field(ge=1)]
     matched: Annotated[int, Field(ge=1)]

@@ -76,6 +76,26 @@ def node_count(widths: Sequence[int]) -> int:
     return nodes
 
 
+def exit_layer(asked: int | None, layers: int) -> int:
+    """How many of a target's `layers` layers draft: `asked`, or a quarter of them for None.
+
+    Raises SpecvizError for less than one, or if none is left to check the draft.
+    """
+    if layers < 2:
+        raise SpecvizError(
+            "Early exit needs a target with at least two layers; choose another method.", field="exit_layer"
+        )
+    if asked is None:
+        return max(1, layers // 4)
+    if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked < layers:
+        raise SpecvizError(
+            f"The exit layer must be a whole number from 1 to {layers - 1}: the target has {layers} layers, and at "
+            "least one must be left to check the draft.",
+            field="exit_layer",
+        )
+    return asked
+
+
 def _tree(widths: Any) -> str | None:
     if not isinstance(widths, tuple | list) or any(isinstance(w, bool) or not isinstance(w, int) for w in widths):
         return "A tree is a list of whole numbers: children per node at each depth, such as 3 2 1."

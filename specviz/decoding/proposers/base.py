@@ -183,6 +183,10 @@ class Proposer:
     def __init__(self, context: Context) -> None:
         self.context = context
 
+    @classmethod
+    def check(cls, pair: Pair, settings: Settings) -> None:
+        """Raise SpecvizError if these settings do not fit this pair; before anything is computed."""
+
     def prefill(self, ids: Sequence[int]) -> None:
         """Take in the prompt, except its last token. The target has taken it in already."""
 
