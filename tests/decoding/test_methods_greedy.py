@@ -33,7 +33,8 @@ def pair():
 
 @pytest.fixture(scope="module")
 def plain(pair):
-    return [specviz.decode_plain(pair, p, Settings(max_new_tokens=TOKENS)).finish().output_ids for p in prompts(PROMPTS)]
+    settings = Settings(max_new_tokens=TOKENS)
+    return [specviz.decode_plain(pair, prompt, settings).finish().output_ids for prompt in prompts(PROMPTS)]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way.values())))
