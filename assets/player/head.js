@@ -8,18 +8,32 @@ function showHead() {
   badge.className = 'source ' + source;
   setText(badge, say('source.' + source) + (run.interrupted ? ' · ' + say('interrupted') : ''));
   setText(find('.title'), trace.title ?? say('title.' + source));
+  const changes = find('.title-row .changes');
+  changes.hidden = (run.rules[ruleKey()]?.exact ?? true) || isPlainRun();
+  setText(changes, say('changes'));
+  changes.title = say('changesHelp');
   const devices = [...new Set([target.dtype, draft?.dtype].filter(Boolean))].join(' / ') + ' · ' + target.device;
   const models = find('.models');
   models.replaceChildren(pair(say('target'), target.name), pair(say('draft'), draft?.name ?? say('noDraftModel')),
-    el('span', '', headSettings(trace.settings)), el('span', '', devices), el('span', '', date.slice(0, 10)));
+    ...wayParts(), el('span', '', headSettings(trace.settings)), el('span', '', devices), el('span', '', date.slice(0, 10)));
   const about = find('.about');
   about.hidden = !trace.about;
   setText(about, trace.about ?? '');
   showProvenance();
 }
 
+function isPlainRun() { return run.trace.provenance.method === 'plain'; }
+
+// The method and the rule by name; a plain run has neither.
+function wayParts() {
+  if (isPlainRun()) return [];
+  return [pair(say('prov.method'), methodTitle(run.trace.settings.method)), pair(say('prov.rule'), run.rules[ruleKey()]?.title ?? ruleKey())];
+}
+
 function headSettings(settings) {
-  return say('headSettings', { gamma: settings.gamma, temperature: settings.temperature, tokens: settings.max_new_tokens });
+  const used = name => !run.unused.includes(name), tree = used('tree') && settings.tree?.length;
+  const shape = tree ? say('head.tree', { tree: settings.tree.join(' ') }) : used('gamma') && say('head.gamma', settings);
+  return [shape, say('head.rest', { temperature: settings.temperature, tokens: settings.max_new_tokens })].filter(Boolean).join(' · ');
 }
 
 function pair(label, text) {
@@ -39,12 +53,17 @@ function plainValue(value) {
   return Array.isArray(value) ? value.map(item => JSON.stringify(item)).join(', ') || say('none') : String(value?.rawJSON ?? value);
 }
 
+function ruleText(key) {
+  const rule = run.rules[key];
+  return rule ? `${rule.title}: ${rule.about} (${rule.used_by})` : key;
+}
+
 function showProvenance() {
   const p = run.trace.provenance, { settings } = run.trace, finish = run.lanes.speculative.tail?.finish;
   const rows = [['target', modelText(p.target)], ['draft', p.draft ? modelText(p.draft) : say('noDraftModel')],
-    ['prov.method', p.method], ['prov.rule', p.rule], ['prov.pair', p.pair], ['prov.date', p.date], ['prov.machine', p.machine],
+    ['prov.method', methodTitle(p.method)], ['prov.rule', ruleText(p.rule)], ['prov.pair', p.pair], ['prov.date', p.date], ['prov.machine', p.machine],
     ['prov.threads', p.threads], ['prov.versions', `specviz ${p.specviz}, torch ${p.torch}, transformers ${p.transformers}, Python ${p.python}`],
-    ['prov.settings', Object.entries(settings).map(([name, value]) => name + ' ' + plainValue(value)).join(' · ')],
+    ['prov.settings', Object.entries(settings).filter(([name]) => !run.unused.includes(name)).map(([name, value]) => name + ' ' + plainValue(value)).join(' · ')],
     ['prov.prompt', run.trace.prompt.text], ['prov.finish', finish && say('finish.' + finish)],
     ['prov.failure', run.lanes.speculative.tail?.failure], ['prov.notes', (p.notes ?? []).join(' ')]];
   const list = find('.provenance dl');
@@ -54,16 +73,22 @@ function showProvenance() {
   }
 }
 
+function promptChips(from) { return run.trace.prompt.ids.slice(from).flatMap(id => [chip(id, 'prompt'), ...lineBreak(id)]); }
+
 function showPrompt() {
-  const ids = run.trace.prompt.ids, strip = find('.lane-prompt .strip');
-  const hidden = ids.length > LONG_PROMPT ? ids.length - PROMPT_TAIL : 0;
-  const chips = from => ids.slice(from).flatMap(id => [chip(id, 'prompt'), ...lineBreak(id)]);
-  strip.replaceChildren(...chips(hidden));
+  const { length } = run.trace.prompt.ids, strip = find('.lane-prompt .strip');
+  const hidden = length > LONG_PROMPT ? length - PROMPT_TAIL : 0;
+  strip.replaceChildren(...promptChips(hidden));
   if (!hidden) return;
   const more = el('button', 'fold', '… ' + say('foldPrompt', { n: hidden }));
   more.type = 'button';
-  more.onclick = () => { strip.replaceChildren(...chips(0)); strip.focus(); };
+  more.onclick = () => { unfoldPrompt(); strip.focus(); };
   strip.prepend(more);
+}
+
+function unfoldPrompt() {
+  const strip = find('.lane-prompt .strip');
+  if (strip.querySelector('.fold')) strip.replaceChildren(...promptChips(0));
 }
 
 function showFigures(step) {

@@ -114,16 +114,15 @@ function roundNode(key, round, index) {
   if (key === 'plain') return plainNode(round);
   const node = el('span', 'round'), held = el('span', 'held');
   node.dataset.round = index;
-  const kept = round.drafted.findIndex(token => token.verdict !== 'accepted');
-  const acceptedCount = kept < 0 ? round.drafted.length : kept;
-  const lone = (token, k) => held.append(placed(token.id, token.origin, k), ...lineBreak(token.id));
-  round.emitted.slice(0, acceptedCount).forEach((token, k) => lone(token, 'd' + k));
-  const rest = round.emitted.slice(acceptedCount);
-  if (kept >= 0) {
+  const path = acceptedPath(round), over = refusedPlaces(round);
+  const lone = (token, place) => held.append(placed(token.id, token.origin, place), ...lineBreak(token.id));
+  round.emitted.slice(0, path.length).forEach((token, k) => lone(token, 'd' + path[k]));
+  const rest = round.emitted.slice(path.length);
+  if (over.length) {
     const replacement = rest.shift();
-    held.append(slot(round, kept, replacement, acceptedCount), ...(replacement ? lineBreak(replacement.id) : []));
+    held.append(slot(round, over, replacement, path.length), ...(replacement ? lineBreak(replacement.id) : []));
   }
-  rest.forEach((token, k) => lone(token, 'e' + (acceptedCount + k)));
+  rest.forEach((token, k) => lone(token, 'e' + (path.length + k)));
   node.append(held, ...lastBreak(held));
   return node;
 }
@@ -143,11 +142,11 @@ function plainNode(round) {
   return node;
 }
 
-// The refused draft above the token that replaced it, the unjudged ones after it in the upper row.
-function slot(round, kept, replacement, place) {
-  const node = el('span', 'slot'), over = el('span', 'over');
-  round.drafted.slice(kept).forEach((token, k) => over.append(placed(token.id, token.verdict, 'd' + (kept + k))));
-  node.append(over);
+// The refused drafts above the token that replaced them, of a chain with the unjudged ones after them.
+function slot(round, over, replacement, place) {
+  const node = el('span', 'slot'), upper = el('span', 'over');
+  for (const k of over) upper.append(placed(round.drafted[k].id, round.drafted[k].verdict, 'd' + k));
+  node.append(upper);
   const under = el('span', 'under');
   if (replacement) under.append(placed(replacement.id, replacement.origin, 'e' + place));
   node.append(under);

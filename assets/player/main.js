@@ -70,6 +70,7 @@ function showNewRun() {
   find('.figures').replaceChildren();
   find('.charts').hidden = true;
   find('.lane-prompt .strip').replaceChildren();
+  showCuts();
   showHead();
 }
 
@@ -79,7 +80,7 @@ function showPromptOnce() { promptOf = run; showPrompt(); }
 
 function arrived() {
   if (promptOf !== run && run.pieces.size) showPromptOnce();
-  if (run.end) showHead();
+  if (run.end) { showHead(); showCuts(); }
   if (player.follow && !player.playing) followNewest(); else show();
   scheduleCharts();
   keepSoon();
@@ -102,6 +103,7 @@ function show() {
   if (plain && shown.plainRounds !== plainRounds) markNow(lanes.plain, plain.rounds, plainRounds - 1);
   if (changed) showStep(rounds);
   if (moved) scrollLanes(Object.keys(run.lanes).map(key => lanes[key]));
+  if (shown.rounds !== rounds) showCopies(shownRound()); // after the lanes have come to rest
   shown = { step: player.step, total: lastStep(), end: run.end, playing: player.playing, follow: player.follow, plainRounds, rounds };
   moveCursors();
   speak();
@@ -151,19 +153,9 @@ function showLegend() {
   list.append(el('li', 'faint', say('help.marks')), el('li', 'faint', say('keys')));
 }
 
-function showTable() {
-  const head = find('.inspector thead tr');
-  head.replaceChildren(...COLUMNS.map(name => {
-    const cell = el('th', 'c-' + name, say('col.' + name));
-    cell.scope = 'col';
-    return cell;
-  }));
-}
-
 function showWords() {
   translate(element);
   showLegend();
-  showTable();
   fillSpeeds();
   setText(find('.drafts'), say(find('.sv').classList.contains('without-drafts') ? 'showDrafts' : 'hideDrafts'));
   for (const key of Object.keys(lanes)) lanes[key].strip.setAttribute('aria-label', say('tokensOf', { lane: say(key + 'Lane') }));
@@ -172,6 +164,7 @@ function showWords() {
   charts.drawn = -1;
   showHead();
   showPrompt();
+  showCuts();
   show();
   scheduleCharts();
 }
@@ -203,8 +196,15 @@ function listen() {
   on('.follow', 'click', () => { pause(); followNewest(); });
   on('.scrubber', 'input', event => { pause(); goTo(Number(event.target.value)); });
   on('.speed', 'change', event => setSpeed(Number(event.target.value)));
-  on('.drafts', 'click', () => { find('.sv').classList.toggle('without-drafts'); showWordsOfDrafts(); });
+  on('.drafts', 'click', () => { find('.sv').classList.toggle('without-drafts'); showWordsOfDrafts(); drawArrow(); });
   on('.lanes', 'click', chooseChip);
+  find('.lanes').addEventListener('scroll', drawArrowSoon, { capture: true, passive: true }); // of the strips in it
+  new ResizeObserver(drawArrowSoon).observe(find('.lanes'));
+  on('.tree', 'click', chooseNode);
+  on('.tree', 'keydown', onTreeKey);
+  on('.tries', 'keydown', onTryKey);
+  on('.try-back', 'click', () => stepTry(-1));
+  on('.try-on', 'click', () => stepTry(1));
   on('.lanes', 'pointerover', describeChip);
   on('.inspector tbody', 'click', event => { const line = event.target.closest('tr'); if (line) choosePlace(line.dataset.place); });
   on('.export-trace', 'click', exportTrace);

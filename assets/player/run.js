@@ -7,7 +7,8 @@ function newRun(line) {
   const lanes = { speculative: newLane('speculative') };
   if (line.baseline) lanes.plain = newLane('plain');
   return { id: line.id, source: line.source, trace: line.trace, baseline: line.baseline, lanes, pieces: new Map(),
-    figures: [], charts: {}, chartsVersion: 0, end: null, badLines: 0, interrupted: false };
+    unused: line.unused ?? [], methods: line.methods ?? {}, rules: line.rules ?? {},
+    figures: [], rows: [], charts: {}, chartsVersion: 0, end: null, badLines: 0, interrupted: false };
 }
 
 // Seeds may be larger than a double can hold; an export must give them back digit by digit.
@@ -25,8 +26,8 @@ function readLine(text) {
 function isRound({ drafted, emitted }) {
   const number = value => typeof value === 'number', top = value => Array.isArray(value?.ids) && Array.isArray(value.probs);
   return Array.isArray(drafted) && Array.isArray(emitted) && emitted.every(token => number(token.id) && number(token.p) && token.origin)
-    && drafted.every(token => [token.id, token.p, token.q, token.accept_prob, token.beta].every(number) && token.verdict
-      && top(token.p_top) && top(token.q_top));
+    && drafted.every((token, k) => [token.id, token.p, token.q, token.accept_prob, token.beta].every(number) && token.verdict
+      && top(token.p_top) && top(token.q_top) && (token.parent === undefined || (token.parent >= -1 && token.parent < k)));
 }
 
 function addRound(line) {
@@ -35,7 +36,9 @@ function addRound(line) {
   lane.rounds.push(line.round);
   lane.ends.push(line.end);
   lane.counts.push((lane.counts.at(-1) ?? 0) + emitted.length);
-  if (line.lane === 'speculative') run.figures.push(line.figures ?? run.figures.at(-1) ?? {});
+  if (line.lane !== 'speculative') return;
+  run.figures.push(line.figures ?? run.figures.at(-1) ?? {});
+  run.rows.push(line.rules ?? []); // what each rule would make of the draft
 }
 
 // Takes one line into the run; a line that opens a run replaces it.
@@ -54,6 +57,8 @@ function take(text) {
 
 function roundCount() { return run ? run.lanes.speculative.rounds.length : 0; }
 function isLive() { return Boolean(run) && run.source === 'live' && !run.end && !run.interrupted; }
+function ruleKey() { return run.trace.settings.rule ?? 'rejection'; }
+function methodTitle(key) { return run.methods[key]?.title ?? key; }
 function isGreedy() { return run.trace.settings.temperature < 1e-5; }
 function lastEnd(lane) { return lane?.ends.at(-1) ?? 0; }
 

@@ -14,23 +14,36 @@ function sentenceOf(step) {
 function draftParts(round) {
   if (!round.drafted.length) return [];
   const count = verdict => round.drafted.filter(token => token.verdict === verdict).length;
-  const accepted = count('accepted'), rejected = round.drafted.find(token => token.verdict === 'rejected'), cut = count('cut');
-  const parts = [say('say.drafted', { n: round.drafted.length })];
+  const accepted = count('accepted'), cut = count('cut'), by = round.by && say('say.by', { by: methodTitle(round.by) });
+  const rejected = refusedPlaces(round).map(k => round.drafted[k]).filter(token => token.verdict === 'rejected');
+  const parts = [[say(isTree(round) ? 'say.tree' : 'say.drafted', { n: round.drafted.length }), by].filter(Boolean).join(' ')];
+  if (copiedIn(round)) parts.push(copiedText('say.copied', round.copied));
   parts.push(accepted === round.drafted.length ? say('say.all') : say('say.accepted', { n: accepted }));
-  if (rejected) parts.push(rejection(rejected));
+  if (rejected.length > 1) parts.push(say('say.rejectedTries', { n: rejected.length, tokens: rejected.map(token => quoted(token.id)).join(', ') }));
+  else if (rejected.length) parts.push(rejection(rejected[0]));
   if (cut) parts.push(say('say.cut', { n: cut }));
   return parts;
 }
 
 function rejection(token) {
   if (isGreedy()) return say('say.rejectedGreedy', { token: quoted(token.id) });
+  const own = { match: 'say.rejectedMatch', typical: 'say.rejectedTypical', block: 'say.rejectedBlock' }[ruleKey()];
+  if (own || typeof token.uniform !== 'number') return say(own ?? 'say.rejectedPlain', { token: quoted(token.id), p: prob(token.p) });
   const [u, a] = twoApart(token.uniform, token.accept_prob);
   return say('say.rejected', { token: quoted(token.id), u, a });
 }
 
 function emittedParts(round) {
   return round.emitted.filter(token => token.origin !== 'accepted').map(token => {
-    const key = token.fallback ? 'say.fallback' : 'say.' + token.origin + (token.origin === 'resampled' && isGreedy() ? 'Greedy' : '');
-    return say(key, { token: quoted(token.id) });
+    return say(emittedKey(token), { token: quoted(token.id) });
   });
 }
+
+function emittedKey({ origin, fallback }) {
+  if (fallback) return 'say.fallback';
+  if (origin === 'resampled' && isGreedy()) return 'say.resampledGreedy';
+  return origin === 'resampled' ? byRule('say.resampled') : 'say.' + origin;
+}
+
+// The wording for the rule of the run, where it has one of its own.
+function byRule(key) { return known(key + '.' + ruleKey()) ? key + '.' + ruleKey() : key; }

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from specviz.analysis.rules import survival
 from specviz.analysis.totals import ratio
-from specviz.trace.schema import Round
+from specviz.analysis.tree import drafted_depth, tried_first
+from specviz.trace.schema import Round, Rule
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -33,9 +35,10 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class PositionRates:
-    """Acceptance at one draft position, 1 for the first token of a round.
+    """Acceptance at one draft position, 1 for the first token of a round; in a tree the position is the depth.
 
-    conditional: accepted at i / judged at i (the hazard; its misses are the rejections at i).
+    conditional: accepted at i / judged at i (the hazard; its misses are the rounds that ended at i). A depth is
+    judged if any of its nodes was tried, and accepted if one of them was.
     unconditional: accepted at i / rounds with drafts, as vLLM and llama.cpp report it.
     """
 
@@ -46,7 +49,7 @@ class PositionRates:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceTable:
-    """Acceptance of one run. naive: all accepted / all drafted, rejected tails included."""
+    """Acceptance of one run. naive: all accepted / all drafted, rejected tails and all nodes of trees included."""
 
     draft_rounds: int
     positions: list[PositionRates]
@@ -58,9 +61,10 @@ class AcceptanceTable:
 class RunningAcceptance:
     """Expected against realised acceptance after each round with drafts; all lists have one entry a round.
 
-    expected: sum of min(1, p/q) over judged tokens. accepted: tokens accepted. spread: standard deviation of
-    accepted - expected, the root of the sum of a(1 - a): the difference is a martingale, each judged token
-    being a coin of known bias a = min(1, p/q).
+    expected: sum of the acceptance probabilities of all judged tokens. accepted: tokens accepted. spread: standard
+    deviation of accepted - expected, the root of the sum of a(1 - a): the difference is a martingale, each judged
+    token being a coin of known bias a. Block verification judges a round as a whole, so there each round adds the
+    mean and the variance of its accepted length.
     """
 
     rounds: list[int]
@@ -74,8 +78,8 @@ def acceptance_table(rounds: Sequence[Round]) -> AcceptanceTable | None:
     patterns, counts = _patterns(rounds)
     if not counts.size:
         return None
-    accepted, judged, drafted = patterns.T
-    places = np.arange(1, drafted.max() + 1)[:, None]
+    accepted, judged, deepest, drafted = patterns.T
+    places = np.arange(1, deepest.max() + 1)[:, None]
     hits, tried = accepted >= places, judged >= places  # (positions, patterns)
     draws = _resample(counts)
     every = np.ones_like(counts)
@@ -93,37 +97,50 @@ def acceptance_table(rounds: Sequence[Round]) -> AcceptanceTable | None:
 
 def accepted_lengths(rounds: Sequence[Round]) -> list[int] | None:
     """How many rounds accepted 0, 1, 2, ... drafts; only rounds with drafts count. None if there are none."""
-    lengths = [(r.accepted, len(r.drafted)) for r in rounds if r.drafted]
-    if not lengths:
+    drafting = [r for r in rounds if r.drafted]
+    if not drafting:
         return None
-    widest = max(drafted for _, drafted in lengths)
-    return np.bincount([accepted for accepted, _ in lengths], minlength=widest + 1).tolist()
+    most = max(map(drafted_depth, drafting))
+    return np.bincount([r.accepted for r in drafting], minlength=most + 1).tolist()
 
 
-def acceptance_over_run(rounds: Sequence[Round]) -> RunningAcceptance | None:
-    """Running sums of expected and realised acceptance. None if no token was judged."""
+def acceptance_over_run(rounds: Sequence[Round], rule: Rule = "rejection") -> RunningAcceptance | None:
+    """Running sums of expected and realised acceptance under the rule of the run. None if no token was judged."""
     drafting = [r for r in rounds if r.judged]
     if not drafting:
         return None
-    chances = [[d.accept_prob for d in r.drafted[: r.judged]] for r in drafting]
-    variance = np.cumsum([sum(a * (1 - a) for a in row) for row in chances])
+    moments = np.array([_of_block(r) if rule == "block" else _of_coins(r) for r in drafting])
+    expected, variance = moments.cumsum(axis=0).T
+    accepted = np.cumsum([r.accepted for r in drafting])
     return RunningAcceptance(
-        [r.index for r in drafting],
-        np.cumsum([sum(row) for row in chances]).tolist(),
-        np.cumsum([r.accepted for r in drafting]).tolist(),
-        np.sqrt(variance).tolist(),
+        [r.index for r in drafting], expected.tolist(), accepted.tolist(), np.sqrt(variance).tolist()
     )
 
 
-def _patterns(rounds: Sequence[Round]) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct (accepted, judged, drafted) of the rounds with drafts, shape (k, 3), and their counts.
+def _of_coins(record: Round) -> tuple[float, float]:
+    """Mean and variance of the accepted tokens, judged token by judged token."""
+    chances = [d.accept_prob for d in record.drafted if d.verdict in ("accepted", "rejected")]
+    return sum(chances), sum(a * (1 - a) for a in chances)
 
-    Rates depend on a round through these three numbers only, so resampling rounds is resampling the counts
-    of at most a few dozen patterns: exact, and as fast for 4,000 rounds as for 40.
+
+def _of_block(record: Round) -> tuple[float, float]:
+    """Mean and variance of the accepted tokens of a whole block; no more can stand than the end of the run let."""
+    most = record.accepted if record.drafted[-1].verdict == "cut" else len(record.drafted)
+    reach = survival([d.accept_prob for d in record.drafted])[:most]
+    mean = sum(reach)
+    return mean, sum((2 * i + 1) * chance for i, chance in enumerate(reach)) - mean**2
+
+
+def _patterns(rounds: Sequence[Round]) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct (accepted, judged, deepest, drafted) of the rounds with drafts, shape (k, 4), and their counts.
+
+    accepted, judged and deepest are depths, drafted counts tokens. Rates depend on a round through these numbers
+    only, so resampling rounds is resampling the counts of at most a few dozen patterns: exact, and as fast for
+    4,000 rounds as for 40.
     """
-    rows = [(r.accepted, r.judged, len(r.drafted)) for r in rounds if r.drafted]
+    rows = [(r.accepted, len(tried_first(r)), drafted_depth(r), len(r.drafted)) for r in rounds if r.drafted]
     if not rows:
-        return np.empty((0, 3), int), np.empty(0, int)
+        return np.empty((0, 4), int), np.empty(0, int)
     return np.unique(np.array(rows), axis=0, return_counts=True)
 
 

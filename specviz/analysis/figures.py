@@ -4,6 +4,7 @@ from typing import Any
 
 from specviz.analysis.speed import FEWEST, percents, speedup, speedup_interval, time_split
 from specviz.analysis.totals import Totals
+from specviz.analysis.tree import drafts_trees, full_draft
 from specviz.analysis.words import count, duration
 from specviz.trace.schema import Trace
 
@@ -60,8 +61,9 @@ def _acceptance(trace: Trace, speculative: Totals) -> dict[str, Any]:
     if not speculative.judged:
         return _figure(None, "measured", _no_drafts(trace))
     hits, of, drafted = speculative.accepted, speculative.judged, speculative.drafted
+    unit, whole = ("depths", "nodes drafted") if drafts_trees(trace.settings) else ("tokens", "drafted")
     detail = (
-        f"accepted / judged tokens; {hits}/{drafted} = {hits / drafted:.0%} of all drafted; "
+        f"accepted / judged {unit}; {hits}/{drafted} = {hits / drafted:.0%} of all {whole}; "
         f"{count(speculative.draft_rounds, 'round')} with drafts"
     )
     return _figure(f"{hits}/{of} · {hits / of:.0%}", "measured", detail)
@@ -72,7 +74,8 @@ def _alpha(trace: Trace, speculative: Totals) -> dict[str, Any]:
     if alpha is None:
         return _figure(None, "exact", _no_drafts(trace))
     greedy = "; at temperature 0 each is 0 or 1" if trace.settings.greedy else ""
-    places = count(speculative.judged, "judged place")
+    first = ", the first try at each" if drafts_trees(trace.settings) else ""
+    places = count(speculative.judged, "judged place") + first
     return _figure(f"{alpha:.2f}", "exact", f"mean of beta = Σ min(p, q) over {places}{greedy}")
 
 
@@ -91,6 +94,6 @@ def _time_split(speculative: Totals) -> dict[str, Any]:
 
 def _no_drafts(trace: Trace) -> str:
     """Why there is no acceptance to show."""
-    if trace.settings.gamma == 0:
+    if full_draft(trace.settings) == 0:
         return "no drafts: this run is plain decoding"
     return "no drafts yet" if trace.finish == "running" else "no drafts in this run"

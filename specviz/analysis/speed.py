@@ -118,10 +118,10 @@ def why_slower(speculative: Totals, plain: Totals | None) -> str | None:
 def _cause(speculative: Totals, plain: Totals) -> str:
     if not speculative.draft_rounds:
         return "nothing was drafted, so each pass yields one token, as in plain decoding"
-    most = 1 + speculative.drafted / speculative.rounds  # tokens per pass if every draft had been accepted
+    most = 1 + speculative.deepest / speculative.rounds  # tokens per pass if every draft had been accepted
     if most <= (break_even(speculative, plain) or 0):
         return "the drafts cost more than they could save even if every one were accepted"
-    return f"too few drafts are accepted ({speculative.accepted} of {speculative.drafted} drafted)"
+    return f"too few drafts are accepted ({speculative.accepted} of at most {speculative.deepest})"
 
 
 def _arithmetic(speculative: Totals, plain: Totals) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from specviz.analysis.tree import drafted_depth, tried_first
 from specviz.trace.schema import Round
 
 
@@ -11,18 +12,19 @@ class Totals:
     """Sums over rounds. Times in seconds on the lane's clock, which leaves prefill and recording out.
 
     rounds: also the number of target passes, one a round. draft_rounds: rounds with at least one drafted
-    token. judged: drafted tokens up to and including the first rejection; what follows a rejection, or the
-    end of the output ("cut"), is neither judged nor accepted. expected: sum of min(1, p/q) over judged
-    tokens. beta: sum of sum_x min(p, q) over judged places.
+    token. drafted: tokens, in a tree all nodes; deepest: tokens that would stand if every round accepted all it
+    can. judged: places up to and including the first that ends in a rejection, in a tree depths; what follows a
+    rejection, or the end of the output ("cut"), is neither judged nor accepted. beta: sum of sum_x min(p, q) over
+    judged places, in a tree of the first try at each.
     """
 
     rounds: int = 0
     draft_rounds: int = 0
     drafted: int = 0
+    deepest: int = 0
     judged: int = 0
     accepted: int = 0
     emitted: int = 0
-    expected: float = 0.0
     beta: float = 0.0
     draft_steps: int = 0
     draft: float = 0.0
@@ -41,14 +43,14 @@ class Totals:
 
     def add(self, record: Round) -> None:
         """Count one more round."""
-        judged = [d for d in record.drafted if d.verdict in ("accepted", "rejected")]
+        judged = tried_first(record)
         self.rounds += 1
         self.draft_rounds += bool(record.drafted)
         self.drafted += len(record.drafted)
+        self.deepest += drafted_depth(record)
         self.judged += len(judged)
         self.accepted += record.accepted
         self.emitted += len(record.emitted)
-        self.expected += sum(d.accept_prob for d in judged)
         self.beta += sum(d.beta for d in judged)
         self._add_times(record)
 

@@ -4,26 +4,37 @@ from typing import Any
 
 from specviz.analysis.acceptance import Rate, acceptance_over_run, acceptance_table, accepted_lengths
 from specviz.analysis.speed import costs
+from specviz.analysis.tree import drafts_trees, full_draft
 from specviz.analysis.words import count
+from specviz.charts.lens import exit_lens
 from specviz.charts.style import ACCEPTED, BONUS, FAINT, INK, PLAIN, Chart, chart, empty, thin
-from specviz.trace.schema import Round, Trace
+from specviz.trace.schema import Round, Rule, Trace
 
 _NO_DRAFTS = "No drafts in this run so far."
+_EXPECTED: dict[Rule, str] = {
+    "rejection": "the sum of min(1, p/q) over the judged tokens",
+    "greedy-draft": "the sum of p(x) over the judged tokens",
+    "match": "the sum of p(x) over the judged tokens",
+    "block": "for each round the mean accepted length of block verification, given the drafted tokens",
+    "typical": "the number of judged tokens above the threshold",
+}
 
 
 def run_charts(trace: Trace) -> dict[str, Chart]:
-    """All charts of a run by name, in the order the page shows them."""
-    return {
-        "acceptance": acceptance(trace.rounds),
+    """All charts of a run by name, in the order the page shows them; the lens only where one was recorded."""
+    charts = {
+        "acceptance": acceptance(trace.rounds, drafts_trees(trace.settings)),
         "accepted_length": accepted_length(trace.rounds),
         "tokens_over_time": tokens_over_time(trace),
         "beta_over_run": beta_over_run(trace),
     }
+    return charts | ({"exit_lens": exit_lens(trace)} if trace.lens else {})
 
 
-def acceptance(rounds: list[Round]) -> Chart:
-    """Acceptance by draft position: conditional with its interval, unconditional beside it."""
-    labels = ("Acceptance by position", "position in the round", "accepted (%)")
+def acceptance(rounds: list[Round], trees: bool = False) -> Chart:
+    """Acceptance by draft position (in trees by depth): conditional with its interval, unconditional beside it."""
+    place = "depth" if trees else "position"
+    labels = (f"Acceptance by {place}", f"{place} in the {'tree' if trees else 'round'}", "accepted (%)")
     table = acceptance_table(rounds)
     if table is None:
         return empty(labels, _NO_DRAFTS)
@@ -49,7 +60,7 @@ def acceptance(rounds: list[Round]) -> Chart:
     }
     ticks = {"tickvals": positions, "ticktext": _ticks(positions, conditional)}
     note = (
-        f"Measured. Bars, conditional: accepted / judged at each position, with a 95% bootstrap interval over the "
+        f"Measured. Bars, conditional: accepted / judged at each {place}, with a 95% bootstrap interval over the "
         f"{count(table.draft_rounds, 'round')} with drafts of this run (2,000 resamples). "
         f"Diamonds, unconditional: accepted / rounds with drafts. Naive: {_text(table.naive, 'drafted')}."
     )
@@ -95,7 +106,8 @@ def tokens_over_time(trace: Trace) -> Chart:
 def beta_over_run(trace: Trace) -> Chart:
     """Accepted drafts against the sum of their chances, over the rounds of the run."""
     labels = ("Expected and realised acceptance", "round", "drafts accepted, sum")
-    run = acceptance_over_run(trace.rounds)
+    rule = trace.settings.rule
+    run = acceptance_over_run(trace.rounds, rule)
     if run is None:
         return empty(labels, _NO_DRAFTS)
     at = thin(len(run.rounds))
@@ -111,16 +123,18 @@ def beta_over_run(trace: Trace) -> Chart:
         _line("accepted", x, [0] + [run.accepted[k] for k in at], {"color": ACCEPTED, "width": 2}),
     ]
     note = (
-        "Expected (exact): the sum of min(1, p/q) over the judged tokens. Accepted (measured): those that "
-        "passed. The band is two standard deviations of the luck of the draw."
+        f"Expected (exact): {_EXPECTED[rule]}. Accepted (measured): those that passed. The band is two standard "
+        "deviations of the luck of the draw."
     )
-    greedy = " At temperature 0 each chance is 0 or 1, so the lines are one." if trace.settings.greedy else ""
-    return chart(labels, data, note + greedy, cursor="round")
+    certain = "At temperature 0" if trace.settings.greedy else "Under this rule" if rule == "typical" else None
+    one = f" {certain} each chance is 0 or 1, so the lines are one." if certain else ""
+    return chart(labels, data, note + one, cursor="round")
 
 
 def _costs(trace: Trace) -> str:
     """c and v(gamma) of this run as a sentence; empty where they were not measured."""
-    found = costs(trace.rounds, trace.baseline.rounds if trace.baseline else [], trace.settings.gamma)
+    plain = trace.baseline.rounds if trace.baseline else []
+    found = costs(trace.rounds, plain, full_draft(trace.settings))
     if found.c is None or found.v is None:
         return ""
     wide = count(found.width, "draft")

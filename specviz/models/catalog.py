@@ -9,21 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from specviz.trace.errors import SpecvizError
+from specviz.trace.methods import METHODS
+from specviz.trace.schema import Method
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOLDER_VARIABLE = "SPECVIZ_MODELS"
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin", "medusa_lm_head.safetensors", "medusa_lm_head.pt")
+PARTS = {"draft": "draft", "medusa": "Medusa heads", "foreign": "draft with another tokenizer"}  # beside the target
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """A pair that can be chosen by name. why_not: a sentence if it cannot be loaded here and now."""
+    """A pair that can be chosen by name. why_not: a sentence if it cannot be loaded here and now.
+
+    tokenizer: the one of both models, if it is not in the target's folder. medusa: a folder of heads for the target.
+    foreign: a draft with a tokenizer of its own.
+    """
 
     key: str
     title: str
     about: str
     target: str
-    draft: str
+    draft: str | None = None
     tokenizer: str | None = None
+    medusa: str | None = None
+    foreign: str | None = None
     embedded: bool = False
     why_not: str | None = None
 
@@ -31,6 +41,19 @@ class CatalogEntry:
     def available(self) -> bool:
         """Whether it can be loaded here and now."""
         return self.why_not is None
+
+    def methods(self) -> dict[Method, str | None]:
+        """Each method, and a sentence why this pair cannot use it here and now (None: it can)."""
+        return {name: self.why_not or self.lacks(info.needs) for name, info in METHODS.items()}
+
+    def lacks(self, need: str | None) -> str | None:
+        """A sentence why the part that a method needs ("draft", ...) cannot be had here and now; None if it can."""
+        if need is None:
+            return None
+        if (name := getattr(self, need)) is None:
+            return f"{self.title} has no {PARTS[need]}; choose another pair or method."
+        missing = _missing([name], self.key, self.embedded)
+        return missing and f"{self.title} lacks its {PARTS[need]}: {missing}"
 
 
 def entries() -> list[CatalogEntry]:
@@ -53,7 +76,7 @@ def local_folder(name: str) -> Path | None:
     hub's cache. Touches no network.
     """
     for folder in _candidates(name):
-        if (folder / "config.json").is_file() or (folder / "tokenizer.json").is_file():
+        if any((folder / name).is_file() for name in ("config.json", "tokenizer.json", *_WEIGHTS)):
             return folder
     return _hub_snapshot(name)
 
@@ -88,17 +111,22 @@ def _has_weights(folder: Path) -> bool:
     if index.exists():
         shards = set(json.loads(index.read_text())["weight_map"].values())
         return all((folder / shard).exists() for shard in shards)
-    return any((folder / name).exists() for name in ("model.safetensors", "pytorch_model.bin"))
+    return any((folder / name).exists() for name in _WEIGHTS)
 
 
 def _entry(key: str, table: dict[str, Any]) -> CatalogEntry:
-    missing = [n for n in (table["target"], table["draft"]) if local_folder(n) is None]
-    why_not = None
-    if missing and table.get("embedded"):
-        why_not = f"its files are missing from assets/models; run python -m specviz train {key}."
-    elif missing and not may_download():
-        why_not = f"{missing[0]} is not on this machine and downloads are switched off."
+    why_not = _missing([table["target"], table["draft"]], key, table.get("embedded", False))
     return CatalogEntry(key, **table, why_not=why_not)
+
+
+def _missing(names: list[str], key: str, embedded: bool) -> str | None:
+    """Why a part of the pair `key` cannot be had here and now; None if all can."""
+    missing = [name for name in names if local_folder(name) is None]
+    if missing and embedded:
+        return f"its files are missing from assets/models; run python -m specviz train {key}."
+    if missing and not may_download():
+        return f"{missing[0]} is not on this machine and downloads are switched off."
+    return None
 
 
 @cache

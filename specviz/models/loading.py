@@ -9,8 +9,11 @@ from typing import Any
 
 import torch
 
-from specviz.models.catalog import find, local_folder, may_download
+from specviz.models.catalog import PARTS, CatalogEntry, find, local_folder, may_download
+from specviz.models.foreign import Foreign
+from specviz.models.medusa import MedusaHeads, load_heads
 from specviz.models.pair import Pair
+from specviz.models.pairing import logits_width
 from specviz.trace.errors import SpecvizError
 
 TRUST_VARIABLE = "SPECVIZ_TRUST_REMOTE_CODE"
@@ -23,41 +26,57 @@ def load_pair(
     *,
     target: str | None = None,
     draft: str | None = None,
+    medusa: str | None = None,
     dtype: str | None = None,
     device: str | None = None,
     strict: bool = True,
 ) -> Pair:
-    """Load a named pair (assets/pairs.toml), or a target and a draft by folder or hub name.
+    """Load a named pair (assets/pairs.toml), or a target and what drafts for it by folder or hub name.
 
-    dtype: "float32", "bfloat16" or "float16"; by default bfloat16 where the device computes in it, else float32.
-    device: "cpu", "cuda", ...; by default a GPU if there is one.
-    strict=False: a draft that cannot take part is left out and `pair.draft_problem` says why.
-    Raises SpecvizError.
+    draft: a draft whose vocabulary is another one drafts through the strings that both share. medusa: heads made for
+    this target. dtype: "float32", "bfloat16" or "float16"; by default bfloat16 where the device computes in it, else
+    float32. device: "cpu", "cuda", ...; by default a GPU if there is one.
+    strict=False: what cannot take part is left out and `pair.problems` says why; so are, always, the heads and the
+    draft with another tokenizer of a named pair. Raises SpecvizError.
     """
-    device, tokenizer = _device(device), None
-    if key is not None:
-        if target or draft:
-            raise SpecvizError("Give a named pair, or a target and a draft, not both.", field="pair")
-        entry = find(key)
-        if not entry.available:
-            raise SpecvizError(f"{entry.title} cannot be loaded: {entry.why_not}", field="pair")
-        target, draft, tokenizer = entry.target, entry.draft, entry.tokenizer
-    if not target:
-        raise SpecvizError("Name a pair, or a target model by folder or hub name.", field="target")
-    kind = _dtype(dtype, device)
-    main = load_model(target, kind, device)
-    own = load_tokenizer(tokenizer or target)
-    common = {"name": key, "names": (target, draft or "none"), "sources": (_source(target), draft and _source(draft))}
-    try:
-        second = load_model(draft, kind, device) if draft else None
-        theirs = load_tokenizer(draft) if draft and not tokenizer else None
-    except SpecvizError as error:
-        if strict:
-            raise
-        pair = Pair(main, None, own, **common)
-        pair.draft_problem = f"No draft is used: {error}"
-        return pair
-    return Pair(main, second, own, draft_tokenizer=theirs, strict=strict, **common)
+    if key is not None and (target or draft or medusa):
+        raise SpecvizError("Give a named pair, or a target and what drafts for it, not both.", field="pair")
+    device = _device(device)
+    entry = _named(key) if key is not None else _unnamed(target, draft, medusa)
+    kind, problems = _dtype(dtype, device), {}
+    main, own = load_model(entry.target, kind, device), load_tokenizer(entry.tokenizer or entry.target)
+
+    def part(need: str, load: Callable[[str], Any], must: bool) -> Any:
+        """What `load` makes of the entry's folder or name; None, perhaps with a problem, if there is none."""
+        if (name := getattr(entry, need)) is None:
+            return None
+        try:
+            if key is not None and (why := entry.lacks(need)):
+                raise SpecvizError(why)
+            return load(name)
+        except SpecvizError as error:
+            if must:
+                raise
+            problems[need] = f"No {PARTS[need]} {'are' if need == 'medusa' else 'is'} used: {error}"
+
+    must = strict and key is None  # a named pair works without its extra parts
+    second, theirs = part("draft", lambda name: _load_draft(name, entry, kind, device), strict) or (None, None)
+    heads = part("medusa", lambda name: _load_medusa(name, main, kind, device), must)
+    foreign = part("foreign", lambda name: _load_foreign(name, main, own, kind, device), must)
+    pair = Pair(
+        main,
+        second,
+        own,
+        draft_tokenizer=theirs,
+        medusa=heads,
+        foreign=foreign,
+        name=key,
+        names=(entry.target, entry.draft or "none"),
+        sources=(_source(entry.target), entry.draft and _source(entry.draft)),
+        strict=strict,
+    )
+    pair.problems |= problems
+    return pair
 
 
 def load_model(name: str, dtype: torch.dtype, device: str) -> Any:
@@ -91,6 +110,39 @@ def default_dtype(device: str) -> torch.dtype:
             on for name, on in torch.cpu.get_capabilities().items() if name.endswith("bf16")
         )
     return torch.bfloat16 if native else torch.float32
+
+
+def _named(key: str) -> CatalogEntry:
+    entry = find(key)
+    if not entry.available:
+        raise SpecvizError(f"{entry.title} cannot be loaded: {entry.why_not}", field="pair")
+    return entry
+
+
+def _unnamed(target: str | None, draft: str | None, medusa: str | None) -> CatalogEntry:
+    if not target:
+        raise SpecvizError("Name a pair, or a target model by folder or hub name.", field="target")
+    return CatalogEntry("", target, "", target, draft, medusa=medusa)
+
+
+def _load_draft(name: str, entry: CatalogEntry, dtype: torch.dtype, device: str) -> tuple[Any, Any | None]:
+    """A draft and its own tokenizer, None if it shares the target's."""
+    model = load_model(name, dtype, device)
+    return model, None if entry.tokenizer else load_tokenizer(name)
+
+
+def _load_foreign(name: str, target: Any, tokenizer: Any, dtype: torch.dtype, device: str) -> Foreign:
+    model = load_model(name, dtype, device)
+    return Foreign(model, load_tokenizer(name), tokenizer, logits_width(target), name, _source(name))
+
+
+def _load_medusa(name: str, target: Any, dtype: torch.dtype, device: str) -> MedusaHeads:
+    from huggingface_hub import snapshot_download
+
+    where = _where(name)
+    folder = where if isinstance(where, Path) else Path(_told(name, snapshot_download, where))
+    hidden = int(target.config.get_text_config().hidden_size)
+    return load_heads(folder, hidden, logits_width(target), dtype, device)
 
 
 def _device(name: str | None) -> str:

@@ -36,6 +36,19 @@ def allowed_ids(tokenizer: Any | None, width: int) -> Tensor | None:
     return None if bool(allowed.all()) else allowed
 
 
+def special_ids(tokenizer: Any) -> set[int]:
+    """Ids whose meaning is not in their text: special tokens, and all that were added to the vocabulary."""
+    return set(tokenizer.added_tokens_decoder) | set(tokenizer.all_special_ids)
+
+
+def begin_id(tokenizer: Any) -> int | None:
+    """The begin-of-sequence id, if this tokenizer puts one before every text."""
+    if getattr(tokenizer, "add_bos_token", False):
+        return tokenizer.bos_token_id
+    start = tokenizer("")["input_ids"][:1]
+    return start[0] if start and start[0] == tokenizer.bos_token_id else None
+
+
 def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[str]:
     """Notices about differences that do no harm. Raises SpecvizError if ids mean different strings.
 
@@ -69,7 +82,7 @@ def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[s
 
 def _compare_tokens(target: Any, draft: Any) -> list[str]:
     ours, theirs = _by_id(target), _by_id(draft)
-    specials = _specials(target) | _specials(draft)
+    specials = special_ids(target) | special_ids(draft)
     for i in sorted(ours.keys() & theirs.keys()):
         if ours[i] != theirs[i] and i not in specials:
             raise SpecvizError(
@@ -95,7 +108,3 @@ def _compare_tokens(target: Any, draft: Any) -> list[str]:
 
 def _by_id(tokenizer: Any) -> dict[int, str]:
     return {i: t for t, i in tokenizer.get_vocab().items()}
-
-
-def _specials(tokenizer: Any) -> set[int]:
-    return set(tokenizer.added_tokens_decoder) | set(tokenizer.all_special_ids)

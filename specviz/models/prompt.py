@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from specviz.models.pair import Pair
+from specviz.models.pairing import begin_id
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Settings
 
@@ -37,7 +38,7 @@ def _encode(pair: Pair, text: str, settings: Settings) -> list[int]:
         if settings.chat:
             return _encode_chat(pair, text, settings.control_tokens)
         ids = _plain_ids(tokenizer, text, settings.control_tokens)
-        begin = tokenizer.bos_token_id if getattr(tokenizer, "add_bos_token", False) else _added_begin(tokenizer)
+        begin = begin_id(tokenizer)
         return ids if begin is None or ids[:1] == [begin] else [begin, *ids]
 
 
@@ -73,12 +74,6 @@ def _plain_ids(tokenizer: Any, text: str, control_tokens: bool) -> list[int]:
 
 def _spells_control(tokenizer: Any, text: str) -> bool:
     return any(t.content in text for t in tokenizer.added_tokens_decoder.values() if t.special)
-
-
-def _added_begin(tokenizer: Any) -> int | None:
-    """The begin-of-sequence id, if this tokenizer puts one before every text."""
-    start = tokenizer("")["input_ids"][:1]
-    return start[0] if start and start[0] == tokenizer.bos_token_id else None
 
 
 def _begin(pair: Pair) -> list[int]:

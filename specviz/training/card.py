@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -63,6 +64,34 @@ def exits_block(figures: dict) -> str:
     return note + "\n\n" + table(header, rows)
 
 
+def medusa_block(figures: dict) -> str:
+    """Size, training and overlap of the Medusa heads."""
+    medusa = figures["medusa"]
+    rows = [
+        [str(head["head"]), *(f"{head[key]:.3f}" for key in ("beta", "agree", "beta_own_text", "agree_own_text"))]
+        for head in medusa["heads"]
+    ]
+    note = (
+        f"{len(rows)} heads of {medusa['layers']} residual block{'s' * (medusa['layers'] > 1)} each,"
+        f" {medusa['parameters']:,} parameters in all, trained on {medusa['tokens']:,} tokens"
+        f" in {medusa['hours']:.2f} hours. Held-out text: {figures['target']['exit_tokens']:,} tokens; own text: what"
+        " the target samples at T = 1."
+    )
+    header = ["head", "beta, held-out text", "same arg max", "beta, own text", "same arg max"]
+    return note + "\n\n" + table(header, rows)
+
+
+def foreign_block(figures: dict) -> str:
+    """The draft with another tokenizer."""
+    foreign = figures["foreign"]
+    return (
+        f"{foreign['layers']} layer, {foreign['parameters']:,} parameters, {foreign['vocabulary']:,} tokens of its own, of"
+        f" which {foreign['shared']:,} spell what a token of the target spells; trained on {foreign['tokens']:,} tokens in"
+        f" {foreign['hours']:.2f} hours. Held-out loss {foreign['held_out']['nats_per_token']:.3f} nats per token,"
+        f" {foreign['held_out']['bits_per_byte']:.3f} bits per byte."
+    )
+
+
 def data_block(figures: dict) -> str:
     """The packages, with versions, licences and how much of each was kept."""
     corpus = figures["corpus"]
@@ -84,9 +113,18 @@ def data_block(figures: dict) -> str:
     return note + "\n\n" + table(["package", "licence", "files kept", "MB kept", "weight"], rows)
 
 
+BLOCKS: dict[str, Callable[[dict], str]] = {
+    "training": training_block,
+    "exits": exits_block,
+    "medusa": medusa_block,
+    "foreign": foreign_block,
+    "data": data_block,
+}
+
+
 def fill_card(path: Path, figures: dict) -> None:
     """Rewrite the card's generated blocks; the prose around them is written by hand."""
     text = path.read_text()
-    for name, block in (("training", training_block), ("exits", exits_block), ("data", data_block)):
+    for name, block in BLOCKS.items():
         text = replace_block(text, name, block(figures))
     path.write_text(text)

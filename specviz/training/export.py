@@ -10,9 +10,12 @@ import torch
 from tokenizers import Tokenizer
 from transformers import GenerationConfig, LlamaForCausalLM
 
+from specviz.models.medusa import MedusaHeads
 from specviz.training.card import fill_card
-from specviz.training.family import DRAFT_LAYERS, Files, new_model, tiny_config
+from specviz.training.family import DRAFT_LAYERS, HIDDEN, Files, new_model, tiny_config
 from specviz.training.figures import measure_family
+from specviz.training.foreign_draft import foreign_files, load_foreign
+from specviz.training.heads import new_heads, save_heads
 from specviz.training.prompts import write_prompts
 from specviz.training.stages import load_target
 from specviz.training.tokenizer import VOCAB_SIZE, save_tokenizer
@@ -35,11 +38,21 @@ def load_draft(files: Files) -> LlamaForCausalLM:
     return model.requires_grad_(False).eval()
 
 
+def load_trained_heads(files: Files) -> MedusaHeads:
+    """The Medusa heads in fp32, without gradients."""
+    heads = new_heads(HIDDEN)
+    heads.load_state_dict(torch.load(files.heads, weights_only=True)["model"])
+    return heads.requires_grad_(False).eval()
+
+
 def export(files: Files, out: Path) -> None:
     """Weights, tokenizer, prompts, training.json and the figures in README.md."""
     out.mkdir(parents=True, exist_ok=True)
     export_model(load_target(files), out / "target")
     export_model(load_draft(files), out / "draft")
+    save_heads(load_trained_heads(files), out / "medusa", base="../target")
+    export_model(load_foreign(files), out / "foreign")
+    save_tokenizer(Tokenizer.from_file(str(foreign_files(files).tokenizer / "tokenizer.json")), out / "foreign")
     tokenizer = Tokenizer.from_file(str(files.tokenizer / "tokenizer.json"))
     save_tokenizer(tokenizer, out / "tokenizer")
     prompts = write_prompts(tokenizer, files.held_out_files, out / "held_out_prompts.json")

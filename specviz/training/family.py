@@ -99,6 +99,16 @@ class Files:
         return self.work / "draft-run.pt"
 
     @property
+    def heads_run(self) -> Path:
+        """A training of the Medusa heads in progress."""
+        return self.work / "heads-run.pt"
+
+    @property
+    def heads(self) -> Path:
+        """The Medusa heads."""
+        return self.work / "heads.pt"
+
+    @property
     def draft(self) -> Path:
         """The distilled draft; a later distillation starts from it."""
         return self.work / "draft.pt"

@@ -10,10 +10,14 @@ from pathlib import Path
 import tokenizers
 import torch
 import transformers
+from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
+from specviz.models.medusa import MedusaHeads, load_heads
 from specviz.training.blocks import FastLlama
-from specviz.training.family import MAX_LENGTH, Files
+from specviz.training.family import HIDDEN, MAX_LENGTH, Files
+from specviz.training.foreign_draft import foreign_files
+from specviz.training.heads import heads_overlap
 from specviz.training.measure import (
     exit_losses,
     held_out_windows,
@@ -77,25 +81,40 @@ def overlap_on_held_out(target: FastLlama, draft: FastLlama, files: Files) -> tu
     return beta, agree
 
 
-@torch.no_grad()
-def overlap_on_own_text(
-    target: LlamaForCausalLM, draft: LlamaForCausalLM, prompts: list[list[int]], temperature: float
-) -> tuple[float, float]:
-    """The same over what the target writes after the held-out prompts, sampled at `temperature`.
-
-    The distributions compared are those at temperature 1.
-    """
+def own_text(target: LlamaForCausalLM, prompts: list[list[int]], temperature: float) -> Tensor:
+    """Held-out prompts and what the target writes after them, sampled at `temperature`: ids [prompts, length]."""
     torch.manual_seed(0)
     ids = torch.tensor([prompt[:PROMPT_TOKENS] for prompt in prompts])
-    written = continue_prompts(target, ids, ON_POLICY_TOKENS, temperature)
+    return continue_prompts(target, ids, ON_POLICY_TOKENS, temperature)
+
+
+@torch.no_grad()
+def overlap_on_own_text(target: LlamaForCausalLM, draft: LlamaForCausalLM, written: Tensor) -> tuple[float, float]:
+    """The same over what the target wrote. The distributions compared are those at temperature 1."""
     after = slice(PROMPT_TOKENS - 1, -1)
     return overlap(target(written).logits[:, after], draft(written).logits[:, after])
 
 
-def run_figures(progress: dict, model: LlamaForCausalLM) -> dict[str, float | int]:
+def heads_figures(fast: FastLlama, heads: MedusaHeads, files: Files, written: Tensor) -> list[dict[str, float | int]]:
+    """Per head: overlap with the target at the place it guesses, on held-out text and on what the target wrote."""
+    windows, _ = held_out_windows(files.held_out, EXIT_WINDOWS, MAX_LENGTH)
+    held_out = heads_overlap(fast, heads, windows)
+    own = heads_overlap(fast, heads, written, first=PROMPT_TOKENS - 1)
+    return [
+        {
+            "head": i + 1,
+            "beta": round(held_out[i][0], 4),
+            "agree": round(held_out[i][1], 4),
+            "beta_own_text": round(own[i][0], 4),
+            "agree_own_text": round(own[i][1], 4),
+        }
+        for i in range(heads.count)
+    ]
+
+
+def run_figures(progress: dict, model: nn.Module) -> dict[str, float | int]:
     """Size, tokens seen and throughput of a run."""
     return {
-        "layers": model.config.num_hidden_layers,
         "parameters": sum(p.numel() for p in model.parameters()),
         "tokens": progress["tokens"],
         "steps": progress["step"],
@@ -104,24 +123,47 @@ def run_figures(progress: dict, model: LlamaForCausalLM) -> dict[str, float | in
     }
 
 
+def foreign_figures(files: Files, out: Path) -> dict:
+    """The draft with a tokenizer of its own: its loss in bits per byte compares with the others'."""
+    mine = foreign_files(files)
+    model, fast = load_exported(out / "foreign")
+    sizes = json.loads(mine.corpus.read_text())
+    progress = torch.load(mine.draft, weights_only=True)["progress"]
+    return (
+        {"layers": model.config.num_hidden_layers}
+        | run_figures(progress, model)
+        | {"held_out": loss_figures(fast, mine, sizes), "vocabulary": sizes["vocabulary"], "shared": sizes["shared"]}
+    )
+
+
 def measure_family(files: Files, out: Path, prompts: list[list[int]]) -> dict:
     """Everything the card states, from the exported folders and the run's checkpoints."""
     corpus = json.loads(files.corpus.read_text())
     target, fast_target = load_exported(out / "target")
     draft, fast_draft = load_exported(out / "draft")
-    progress, draft_progress = (torch.load(path, weights_only=True)["progress"] for path in (files.target, files.draft))
+    heads = load_heads(out / "medusa", HIDDEN, target.config.vocab_size, torch.float32, "cpu")
+    progress, draft_progress, heads_progress = (
+        torch.load(path, weights_only=True)["progress"] for path in (files.target, files.draft, files.heads)
+    )
     beta, agree = overlap_on_held_out(fast_target, fast_draft, files)
-    own_beta, own_agree = overlap_on_own_text(target, draft, prompts, temperature=1.0)
+    written = own_text(target, prompts, temperature=1.0)
+    own_beta, own_agree = overlap_on_own_text(target, draft, written)
     return {
         "date": datetime.date.today().isoformat(),
         "versions": {m.__name__: m.__version__ for m in (torch, transformers, tokenizers)},
         "corpus": corpus,
-        "target": run_figures(progress, target)
+        "target": {"layers": target.config.num_hidden_layers}
+        | run_figures(progress, target)
         | {"constant_tokens": progress["constant_tokens"]}
         | {"held_out": loss_figures(fast_target, files, corpus)}
         | {"exits": exit_figures(fast_target, files), "exit_tokens": EXIT_WINDOWS * MAX_LENGTH},
-        "draft": run_figures(draft_progress, draft)
+        "draft": {"layers": draft.config.num_hidden_layers}
+        | run_figures(draft_progress, draft)
         | {"held_out": loss_figures(fast_draft, files, corpus)}
         | {"beta": round(beta, 4), "agree": round(agree, 4)}
         | {"beta_own_text": round(own_beta, 4), "agree_own_text": round(own_agree, 4)},
+        "medusa": {"layers": heads.weight.shape[0]}
+        | run_figures(heads_progress, heads)
+        | {"heads": heads_figures(fast_target, heads, files, written)},
+        "foreign": foreign_figures(files, out),
     }

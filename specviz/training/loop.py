@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
-from transformers import LlamaForCausalLM
 
 from specviz.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from specviz.training.data import Batches
@@ -30,7 +29,7 @@ LossFunction = Callable[[Tensor, Tensor, int], tuple[Tensor, float]]
 class Run:
     """What a run is made of. `loss` maps (inputs, targets, step) to (loss, figure to log)."""
 
-    model: LlamaForCausalLM
+    model: nn.Module
     optimizers: Optimizers
     batches: Batches
     schedule: Schedule

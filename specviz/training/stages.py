@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from torch import nn
 from transformers import LlamaForCausalLM
 
 from specviz.training import corpus, data, tokenizer
@@ -16,7 +17,8 @@ from specviz.training.blocks import FastLlama
 from specviz.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from specviz.training.corpus import SourceFile
 from specviz.training.distil import TV_FROM, distillation_loss
-from specviz.training.family import DRAFT_LAYERS, MAX_LENGTH, TARGET_LAYERS, Files, new_model, tiny_config
+from specviz.training.family import DRAFT_LAYERS, HIDDEN, MAX_LENGTH, TARGET_LAYERS, Files, new_model, tiny_config
+from specviz.training.heads import HeadOptimizers, heads_evaluation, heads_loss, new_heads
 from specviz.training.loop import Run, Stop
 from specviz.training.loop import train as run_training
 from specviz.training.measure import held_out_windows, in_batches, last_loss
@@ -28,7 +30,7 @@ from specviz.training.target import training_loss
 
 TOKENS_A_STEP = 2048
 STABLE_LENGTH = 512
-DRAFT_WARMUP, DRAFT_DECAY_SHARE = 50, 0.5
+DRAFT_WARMUP, DRAFT_DECAY_SHARE = 50, 0.5  # the heads' too
 SAMPLE_SHARE = 0.25  # of the draft's training text, where the target has written enough
 
 
@@ -156,7 +158,7 @@ def train_decay(files: Files, decay_tokens: int) -> None:
         save_final(files.target, run.model, asdict(progress) | {"constant_tokens": start["tokens"]})
 
 
-def save_final(path: Path, model: LlamaForCausalLM, progress: dict[str, float]) -> None:
+def save_final(path: Path, model: nn.Module, progress: dict[str, float]) -> None:
     """A finished model and how it came about, without the optimizer."""
     torch.save({"model": model.state_dict(), "progress": progress}, path)
 
@@ -231,3 +233,24 @@ def train_draft(files: Files, tokens: int) -> None:
     if done and rank() == 0:
         save_final(files.draft, model, summed(earlier, asdict(progress)))
         files.draft_run.unlink()
+
+
+def train_heads(files: Files, tokens: int) -> None:
+    """Train Medusa heads on the decayed target, from nothing: a target that changed needs other heads."""
+    fast, heads = FastLlama(load_target(files)), new_heads(HIDDEN)
+    steps = -(-tokens // TOKENS_A_STEP)
+    decay_steps = int(steps * DRAFT_DECAY_SHARE)
+    run = Run(
+        model=heads,
+        optimizers=HeadOptimizers(heads),
+        batches=data.Batches(draft_tokens(files, tokens), MAX_LENGTH, seed=3),
+        schedule=Schedule(DRAFT_WARMUP, steps - decay_steps, decay_steps),
+        loss=heads_loss(fast, heads, int(steps * TV_FROM)),
+        evaluate=lambda: heads_evaluation(fast, heads, files.held_out),
+        checkpoint=files.heads_run,
+        windows=TOKENS_A_STEP // MAX_LENGTH,
+    )
+    progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
+    if done and rank() == 0:
+        save_final(files.heads, heads, asdict(progress))
+        files.heads_run.unlink()

@@ -20,7 +20,14 @@ def make_run_trace(engine: Engine, desk: Desk) -> Callable[..., dict[str, Any]]:
     """The endpoint on this engine; the first available pair is used."""
 
     def run_trace(
-        prompt: str, gamma: int = 4, max_new_tokens: int = 64, temperature: float = 0.0, seed: int = 0
+        prompt: str,
+        gamma: int = 4,
+        max_new_tokens: int = 64,
+        temperature: float = 0.0,
+        seed: int = 0,
+        method: str = "draft-model",
+        rule: str = "rejection",
+        tree: str = "",
     ) -> dict[str, Any]:
         """Decode a prompt speculatively and plainly with the embedded pair.
 
@@ -30,6 +37,9 @@ def make_run_trace(engine: Engine, desk: Desk) -> Callable[..., dict[str, Any]]:
             max_new_tokens: Tokens to write at most, 1 to 512.
             temperature: 0 is greedy.
             seed: The same seed gives the same run.
+            method: Who drafts: draft-model, prompt-lookup, composite, early-exit, medusa or cross-tokenizer.
+            rule: What is accepted: rejection, greedy-draft, match, block or typical (which changes the output).
+            tree: Children per node at each depth, such as "3 2 1", where the method drafts trees; empty is a chain.
 
         Returns:
             The trace: settings, provenance, rounds with every p and q, times; the plain lane is `baseline`.
@@ -40,6 +50,9 @@ def make_run_trace(engine: Engine, desk: Desk) -> Callable[..., dict[str, Any]]:
             "max_new_tokens": max_new_tokens,
             "temperature": temperature,
             "seed": seed,
+            "method": method,
+            "rule": rule,
+            "tree": tree,
         }
         try:
             return _run(engine, desk, values)

@@ -1,31 +1,47 @@
 """The controls of a run, each with a place for one plain sentence when its value is bad."""
 
 import html
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
 from specviz.models.catalog import CatalogEntry
-from specviz.trace.schema import Settings
-from specviz.ui.checks import PAGE_LIMITS
+from specviz.trace.methods import METHODS, RULES
+from specviz.trace.schema import Method, Settings
+from specviz.ui.checks import OPTIONAL, PAGE_LIMITS
 from specviz.ui.examples import Example, example_prompts
+from specviz.ui.ways import Ways, rule_choices, rule_note
 
 QUIET = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+Updates = dict[Any, Any]
 _IN_MORE = {"min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "stop", "control_tokens"}
 # sampled, as the embedded toy repeats itself when greedy, and one-hot p and q show little
 _DEFAULT = Settings(temperature=0.8)
+# a short text below a control, with a mark for what must not be overlooked
+_NOTE: dict[str, Any] = {
+    "html_template": "<p>${value}</p>",
+    "css_template": "p { margin: 0 2px; font-size: 12.5px; color: var(--body-text-color-subdued); } "
+    "mark { display: inline-block; background: none; color: var(--body-text-color); font-weight: 600; "
+    "border: 1px solid currentColor; border-radius: 4px; padding: 0 5px; }",
+    "apply_default_css": False,
+}
 
 
 class Controls:
     """inputs: field name -> control. problems: field name -> the place below it for a sentence.
 
-    `prompt`, `pair`, `settings` and `more` lay out their part where they are called; `wire` comes last.
+    `prompt`, `pair`, `ways`, `settings` and `more` lay out their part where they are called; `wire` comes last.
+    Controls that the chosen method and rule do not use are taken out of the page.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, entries: list[CatalogEntry]) -> None:
         self.inputs: dict[str, Component] = {}
         self.problems: dict[str, gr.HTML] = {}
+        self._entries, self._ways = entries, Ways(entries)
+        self._places: dict[str, gr.Column] = {}
+        self._hidden: frozenset[str] = frozenset()
         self._examples: list[tuple[gr.Button, Example]] = []
         self._more: gr.Accordion | None = None
 
@@ -36,20 +52,50 @@ class Controls:
         with gr.Row(elem_classes="sv-examples"):
             self._examples = [(gr.Button(e.title, size="sm", min_width=60), e) for e in examples]
 
-    def pair(self, entries: list[CatalogEntry]) -> None:
+    def pair(self) -> None:
         """The pairs that can be chosen, and those that cannot with the reason."""
-        usable = [(f"{e.title} · {e.about}", e.key) for e in entries if e.available]
+        usable = [(f"{e.title} · {e.about}", e.key) for e in self._entries if e.available]
         self._add("pair", gr.Radio, choices=usable, value=usable[0][1] if usable else None, label="Pair")
-        if missing := [f"{e.title}: {e.why_not}" for e in entries if not e.available]:
-            lines = "".join(f"<li>{html.escape(line)}</li>" for line in missing)
-            note = f"<details><summary>Not available here: {len(missing)}</summary><ul>{lines}</ul></details>"
-            gr.HTML(note, elem_classes="sv-missing", apply_default_css=False)
+        missing = {e.title: e.why_not for e in self._entries if not e.available}
+        gr.HTML(_missing(missing), elem_classes="sv-missing", apply_default_css=False)
 
-    def settings(self) -> None:
-        """What shapes the run."""
+    def ways(self) -> None:
+        """Who drafts and what is accepted, and the settings that only some of them use."""
+        pair, rule = self.inputs["pair"].value, _DEFAULT.rule
+        usable = self._ways.open_methods(pair)
+        method = _known(_DEFAULT.method, usable, usable[0])
+        self._add("method", gr.Radio, choices=_titles(usable), value=method, label="Method")
+        self._note = gr.HTML(html.escape(METHODS[method].about), **_NOTE)
+        self._closed = gr.HTML(_missing(self._ways.closed_methods(pair)), elem_classes="sv-missing",
+                               apply_default_css=False)  # fmt: skip
+        self._add("rule", gr.Radio, choices=rule_choices(), value=rule, label="Rule of acceptance")
+        self._rule_note = gr.HTML(rule_note(rule), **_NOTE)
+        self._hidden = OPTIONAL - self._ways.used(method, rule, _DEFAULT.draft_length, "")
+        self._of_method(method)
+
+    def _of_method(self, method: Method) -> None:
+        """The settings that only some methods and rules use."""
         _, least, most = PAGE_LIMITS["gamma"]
         bounds = {"minimum": least, "maximum": most, "step": 1}
+        choices = self._ways.draft_lengths(method)
         self._add("gamma", gr.Slider, value=_DEFAULT.gamma, label="Gamma: tokens drafted in a round", **bounds)
+        self._add("draft_length", gr.Radio, choices=choices, value=_DEFAULT.draft_length, label="Draft length")
+        self._number("confidence", "Stop below this probability", 0.05)
+        with gr.Row():
+            self._number("ngram_max", "Longest n-gram", 1)
+            self._number("ngram_min", "Shortest n-gram", 1)
+        ties = [("the latest", "latest"), ("the earliest", "first")]
+        self._add("ngram_tie", gr.Radio, choices=ties, value=_DEFAULT.ngram_tie, label="Of equal matches take")
+        # text, as an empty number box that comes back to the page holds a 0 (Gradio 6.31)
+        self._add("exit_layer", gr.Textbox, value="", label="Layers that draft (empty: a quarter)", max_lines=1)
+        self._add("tree", gr.Textbox, value="", label="Tree: children per node at each depth (empty: a chain)",
+                  placeholder="3 2 1", max_lines=1)  # fmt: skip
+        with gr.Row():
+            self._number("typical_epsilon", "Epsilon", 0.01)
+            self._number("typical_delta", "Delta", 0.05)
+
+    def settings(self) -> None:
+        """What shapes every run."""
         with gr.Row():
             self._number("temperature", "Temperature (0: greedy)", 0.1)
             self._number("max_new_tokens", f"Tokens (at most {PAGE_LIMITS['max_new_tokens'][2]})", 1)
@@ -70,14 +116,44 @@ class Controls:
             self._add("control_tokens", gr.Checkbox, value=False, label="Read control tokens in the prompt")
 
     def wire(self) -> None:
-        """Example buttons fill in the prompt."""
+        """Example buttons fill in the prompt; a choice of pair, method or rule takes controls in and out."""
         for button, example in self._examples:
             fields = [self.inputs["prompt"], self.inputs["chat"]]
             button.click(lambda chosen=example: (chosen.prompt, chosen.chat), None, fields, **QUIET)
+        pair, method, rule, length, tree = (self.inputs[n] for n in ("pair", "method", "rule", "draft_length", "tree"))
+        shape = [self._note, self._rule_note, *(self._places[name] for name in sorted(OPTIONAL))]
+        chosen = [method, rule, length, tree]
+        pair.input(self._choose_pair, [pair, *chosen], [method, self._closed, length, *shape], **QUIET)
+        method.input(self._choose_method, chosen, [length, *shape], **QUIET)
+        gr.on([rule.input, length.input, tree.blur, tree.submit], self._shape, chosen, shape, **QUIET)
 
-    def problem_updates(self, problems: dict[str, str]) -> dict[Component, Any]:
+    def _choose_pair(self, pair: Any, method: Any, *others: Any) -> Updates:
+        """The methods of another pair; the chosen one stays if it is among them."""
+        usable = self._ways.open_methods(pair)
+        method = _known(method, usable, usable[0])
+        methods = {
+            self.inputs["method"]: gr.update(choices=_titles(usable), value=method),
+            self._closed: _missing(self._ways.closed_methods(pair)),
+        }
+        return methods | self._choose_method(method, *others)
+
+    def _choose_method(self, method: Any, rule: Any, length: Any, tree: Any) -> Updates:
+        """The draft lengths of another method; the chosen one stays if it is among them."""
+        choices = self._ways.draft_lengths(_known(method, METHODS, _DEFAULT.method))
+        length = _known(length, [key for _, key in choices], _DEFAULT.draft_length)
+        lengths = {self.inputs["draft_length"]: gr.update(choices=choices, value=length)}
+        return lengths | self._shape(method, rule, length, tree)
+
+    def _shape(self, method: Any, rule: Any, length: Any, tree: Any) -> Updates:
+        """What stands on the page for these choices; they come from the browser, so they may be anything."""
+        method, rule = _known(method, METHODS, _DEFAULT.method), _known(rule, RULES, _DEFAULT.rule)
+        used = self._ways.used(method, rule, length, tree)
+        places = {self._places[name]: gr.update(visible=name in used) for name in sorted(OPTIONAL)}
+        return places | {self._note: html.escape(METHODS[method].about), self._rule_note: rule_note(rule)}
+
+    def problem_updates(self, problems: dict[str, str]) -> Updates:
         """Updates that show these sentences and hide all others; the folded part opens if one is in it."""
-        updates: dict[Component, Any] = {
+        updates: Updates = {
             place: gr.update(value=html.escape(problems.get(name, "")), visible=name in problems)
             for name, place in self.problems.items()
         }
@@ -86,7 +162,7 @@ class Controls:
         return updates
 
     def _add(self, name: str, make: Any, **options: Any) -> None:
-        with gr.Column(min_width=120, elem_classes="sv-field"):
+        with gr.Column(visible=name not in self._hidden, min_width=120, elem_classes="sv-field") as self._places[name]:
             self.inputs[name] = make(elem_id=f"sv-{name.replace('_', '-')}", **options)
             self.problems[name] = gr.HTML(
                 visible=False,
@@ -97,3 +173,19 @@ class Controls:
     def _number(self, name: str, label: str, step: float) -> None:
         """A number box without limits of its own: Python checks, and the sentence stands below."""
         self._add(name, gr.Number, value=getattr(_DEFAULT, name), label=label, step=step)
+
+
+def _known(value: Any, known: Collection[str], default: str) -> Any:
+    return value if isinstance(value, str) and value in known else default
+
+
+def _titles(methods: Sequence[Method]) -> list[tuple[str, Method]]:
+    return [(METHODS[method].title, method) for method in methods]
+
+
+def _missing(reasons: Mapping[str, str | None]) -> str:
+    """A folded list of what cannot be chosen here, each with its reason; nothing if all can."""
+    if not reasons:
+        return ""
+    lines = "".join(f"<li>{html.escape(f'{title}: {reason}')}</li>" for title, reason in reasons.items())
+    return f"<details><summary>Not available here: {len(reasons)}</summary><ul>{lines}</ul></details>"

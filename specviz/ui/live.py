@@ -10,6 +10,7 @@ from typing import Any
 
 from specviz.analysis.words import count
 from specviz.trace.errors import SpecvizError
+from specviz.trace.methods import METHODS
 from specviz.trace.schema import Settings
 from specviz.ui.desk import Desk, Ticket
 from specviz.ui.engine import Engine, Race
@@ -70,11 +71,12 @@ def _wait(ticket: Ticket, stop: threading.Event) -> Iterator[Update]:
 
 
 def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> Iterator[Update]:
-    settings = order.settings if pair.draft_problem is None else replace(order.settings, gamma=0)
+    problem = pair.draft_problem if METHODS[order.settings.method].needs == "draft" else None
+    settings = order.settings if problem is None else replace(order.settings, gamma=0)
     failure = None
-    with engine.race(pair, order.prompt, settings, pair.draft_problem is None) as race:
+    with engine.race(pair, order.prompt, settings, problem is None) as race:
         writer = TraceWriter(race.trace, "live")
-        status = " ".join(filter(None, ["Decoding.", pair.draft_problem, *race.trace.provenance.notes]))
+        status = " ".join(filter(None, ["Decoding.", problem, *race.trace.provenance.notes]))
         yield Update(status, writer.text, opens=True)
         try:
             yield from _rounds(race, writer, status, stop)
@@ -85,7 +87,7 @@ def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> I
         trace.finish, trace.failure = "failed", failure
     writer.write_end()
     ended = {"failed": f"Failed: {trace.failure}", "stopped": "Stopped."}.get(trace.finish, "Finished.")
-    yield Update(" ".join(filter(None, [ended, pair.draft_problem])), writer.text)
+    yield Update(" ".join(filter(None, [ended, problem])), writer.text)
 
 
 def _rounds(race: Race, writer: TraceWriter, status: str, stop: threading.Event) -> Iterator[Update]:

@@ -10,9 +10,9 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets" / "player"
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 # One after the other they are the body of one function, so every name is visible in the files after it.
-SCRIPTS = ("words", "dom", "pieces", "run", "lane", "head", "bars", "inspector", "sentence", "charts", "keep",
-           "transfer", "map", "transport", "main")  # fmt: skip
-STYLES = ("palette", "player", "stream", "inspector")
+SCRIPTS = ("words", "dom", "pieces", "run", "draft", "lane", "copies", "head", "bars", "inspector", "tree", "mask",
+           "rules", "cuts", "sentence", "charts", "keep", "transfer", "map", "transport", "main")  # fmt: skip
+STYLES = ("palette", "player", "stream", "inspector", "ways")
 
 
 class StepPlayer(gr.HTML):

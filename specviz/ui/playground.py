@@ -29,7 +29,7 @@ class Playground:
     def __init__(self, engine: Engine, desk: Desk, stops: Stops, traces: Path) -> None:
         self._engine, self._desk, self._stops = engine, desk, stops
         self._traces, self._runs = traces, recorded_runs(traces)
-        self._controls = Controls()
+        self._controls = Controls(engine.entries())
         self._lay_out()
         self._wire()
 
@@ -47,7 +47,8 @@ class Playground:
                     apply_default_css=False,
                 )
             with gr.Column(elem_id="sv-settings", min_width=280):
-                self._controls.pair(self._engine.entries())
+                self._controls.pair()
+                self._controls.ways()
                 self._controls.settings()
                 self._controls.more()
             with gr.Column(elem_id="sv-view", min_width=280):

@@ -46,6 +46,7 @@ CSS = """
 #sv-page .sv-field { gap: 0; }
 #sv-prompt textarea { font-family: var(--font-mono); }
 #sv-page .html-container { padding: 0 !important; }
+#sv-recorded { max-height: 230px; overflow-y: auto; }
 #sv-status p { margin: 0; min-height: 1.4em; overflow-wrap: anywhere; }
 .sv-problem { margin: 2px 0 4px; color: #b42318; font-weight: 600; }
 .dark .sv-problem { color: #ffa198; }

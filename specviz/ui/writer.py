@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from uuid import uuid4
 
 from specviz.analysis.figures import trace_figures
+from specviz.analysis.rules import RuleRow, rule_rows
 from specviz.analysis.summary import end_sentence
 from specviz.analysis.timeline import Lane, Moment, Timeline
 from specviz.charts.run import run_charts
@@ -44,9 +45,12 @@ class TraceWriter:
         self.text += end_line(self._trace, end_sentence(self._trace), trace_figures(self._trace))
 
     def _write(self, moments: Iterable[Moment]) -> None:
-        lines = [round_line(m.lane, m.record, m.end, m.figures) for m in moments]
+        lines = [round_line(m.lane, m.record, m.end, m.figures, self._rules(m)) for m in moments]
         if lines:
             self.text += "".join([*self._fresh_pieces(), *lines])
+
+    def _rules(self, moment: Moment) -> list[RuleRow]:
+        return rule_rows(moment.record, self._trace.settings) if moment.lane == "speculative" else []
 
     def _fresh_pieces(self) -> Iterable[str]:
         return self._pieces.fresh(self._trace, self._trace.baseline)

@@ -13,8 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import texts
 import traces
+import ways
 import wire
 from serving import CHROMIUM_ARGS, launched, trace_app
+
+from specviz.ui.writer import replay_lines
 
 TRACES = {
     "example": traces.example(),
@@ -31,7 +34,21 @@ TRACES = {
     "rtl": texts.rtl(),
     "split": texts.split(),
 }
+# runs of the other ways to draft go through the page's own writer, figures and charts included
+WAYS = {
+    "tree": ways.tree(),
+    "wide tree": ways.tree((4, 3, 2), tokens=16),
+    "copied": ways.copied(),
+    "composite": ways.copied(40, "composite"),
+    "early exit": ways.early_exit(),
+    "other tokenizer": ways.other_tokenizer(),
+    "block": ways.under("block"),
+    "typical": ways.under("typical"),
+    "match": ways.under("match"),
+}
 LINES = {name: wire.lines(trace, run_id=name) for name, trace in TRACES.items()}
+LINES |= {name: replay_lines(trace, "recorded").splitlines(keepends=True) for name, trace in WAYS.items()}
+TRACES |= WAYS
 LINES["live"] = wire.lines(traces.example(30), "live", "live-1")
 LINES["damaged"] = [
     *LINES["example"][:6],

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 from playwright.sync_api import Locator, Page, expect
 
+from specviz.models.catalog import CatalogEntry
 from specviz.trace.files import save_trace
+from specviz.trace.methods import METHODS
 from specviz.trace.schema import Trace
 from specviz.ui.app import build, launch_options
 from specviz.ui.engine import Engine
@@ -31,6 +35,25 @@ def record(folder: Path, **titled: Trace) -> Path:
         trace.title = name
         save_trace(trace, folder / f"{name}.json.gz")
     return folder
+
+
+class _Ready(CatalogEntry):
+    """A pair that can be used with every method but those in `CLOSED`."""
+
+    CLOSED: ClassVar[dict[str, str]] = {"medusa": "Near pair has no <b>heads</b>; choose another pair."}
+
+    def methods(self) -> dict[str, str | None]:
+        return {method: self.CLOSED.get(method) for method in METHODS}
+
+
+def with_methods(engine: Engine) -> Engine:
+    """The engine with a pair `near` for every method but one, and a pair `lone` for none that needs more models."""
+
+    def entries() -> list[CatalogEntry]:
+        near = _Ready("near", "Near pair", "made by hand", "a", "b", embedded=True)
+        return [near, CatalogEntry("lone", "Lone pair", "no draft", "a")]
+
+    return replace(engine, entries=entries)
 
 
 class Screen:

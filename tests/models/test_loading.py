@@ -5,11 +5,13 @@ import json
 
 import pytest
 import torch
+from spell import spelled
 from tiny import build, byte_tokenizer
 
 import specviz
 from specviz import SpecvizError
 from specviz.models import catalog, loading
+from specviz.training.heads import new_heads, save_heads
 
 
 @pytest.fixture
@@ -27,6 +29,56 @@ def test_local_folders_load_in_what_the_processor_computes_in(folder, monkeypatc
     pair = specviz.load_pair(target=str(folder / "big"), draft=str(folder / "small"), device="cpu")
     assert (pair.target_info.dtype, pair.draft_info.dtype, pair.target_info.device) == (dtype, dtype, "cpu")
     assert len(specviz.speculate(pair, "hi", specviz.Settings(2, 5)).finish().output_ids) == 5
+
+
+def test_a_draft_of_another_vocabulary_loads_as_such(folder):
+    text = spelled()
+    build(vocab_size=len(text), seed=2).save_pretrained(folder / "other")
+    text.save_pretrained(folder / "other")
+    pair = specviz.load_pair(target=str(folder / "big"), draft=str(folder / "other"), dtype="float32", device="cpu")
+    assert (pair.draft, pair.foreign.shared, pair.foreign.info.source) == (None, len(text), "local folder")
+    assert pair.default_method == "cross-tokenizer"
+
+
+@pytest.fixture
+def named(folder, monkeypatch):
+    """A named pair of local folders whose heads and other draft are not there yet."""
+    table = {"title": "Mine", "about": "", "target": "big", "draft": "small", "medusa": "heads", "foreign": "other"}
+    monkeypatch.setattr(catalog, "_tables", lambda: {"mine": table})
+    monkeypatch.setenv(catalog.FOLDER_VARIABLE, str(folder))
+    return folder
+
+
+def test_a_named_pair_works_without_its_extra_parts(named):
+    methods = catalog.find("mine").methods()
+    assert [name for name, why in methods.items() if why] == ["medusa", "cross-tokenizer"]
+    assert methods["medusa"].startswith("Mine lacks its Medusa heads: heads is not on this machine")
+    pair = specviz.load_pair("mine", dtype="float32", device="cpu")
+    assert (pair.medusa, pair.foreign, pair.draft_problem) == (None, None, None)
+    assert pair.why_not("draft-model") is None
+    assert pair.why_not("medusa").startswith("No Medusa heads are used: Mine lacks its Medusa heads: heads is not on")
+    assert pair.why_not("cross-tokenizer").startswith("No draft with another tokenizer is used: Mine lacks its")
+
+
+def test_a_named_pair_loads_its_extra_parts(named):
+    width, text = build(vocab_size=len(byte_tokenizer())).config.hidden_size, spelled()
+    save_heads(new_heads(width, count=3), named / "heads", base="../big")
+    build(vocab_size=len(text), seed=2).save_pretrained(named / "other")
+    text.save_pretrained(named / "other")
+    assert set(catalog.find("mine").methods().values()) == {None}
+    pair = specviz.load_pair("mine", dtype="float32", device="cpu")
+    assert (pair.medusa.count, pair.foreign.shared, pair.problems) == (3, len(text), {})
+    assert pair.provenance("cross-tokenizer", "rejection").draft.name == "other"
+    assert pair.devices == {torch.device("cpu")}
+
+
+def test_heads_of_another_target_are_refused_if_asked_for(folder):
+    save_heads(new_heads(16), folder / "heads", base="../big")
+    chosen = {"target": str(folder / "big"), "medusa": str(folder / "heads"), "device": "cpu"}
+    with pytest.raises(SpecvizError, match="Medusa heads 'heads' cannot be used"):
+        specviz.load_pair(**chosen)
+    pair = specviz.load_pair(**chosen, strict=False)
+    assert pair.why_not("medusa").startswith("No Medusa heads are used: The Medusa heads 'heads' cannot be used")
 
 
 def test_a_folder_of_models_serves_hub_names(folder, monkeypatch):

@@ -26,14 +26,27 @@ def test_padded_vocabularies_work_together_and_padding_never_wins():
         assert any("logits" in n for n in pair.notices)
 
 
-def test_swapped_ids_are_refused_by_name():
-    with pytest.raises(SpecvizError, match="id 40 is 'w40' for the target and 'w41' for the draft"):
-        specviz.Pair(build(), build(), tokenizer(), draft_tokenizer=tokenizer(swap=(40, 41)))
+def test_swapped_ids_are_another_vocabulary_and_named():
+    pair = specviz.Pair(build(), build(), tokenizer(), draft_tokenizer=tokenizer(swap=(40, 41)))
+    assert pair.draft is None
+    assert (
+        "id 40 is 'w40' for the target and 'w41' for the draft. So the draft drafts through the 97" in pair.notices[0]
+    )
 
 
-def test_a_far_larger_other_vocabulary_is_refused():
-    with pytest.raises(SpecvizError, match="share only 97"):
-        specviz.Pair(build(), build(vocab_size=400), tokenizer(), draft_tokenizer=tokenizer(400))
+def test_a_far_larger_vocabulary_is_another_one():
+    pair = specviz.Pair(build(), build(vocab_size=400), tokenizer(), draft_tokenizer=tokenizer(400))
+    assert (pair.draft, pair.foreign.shared) == (None, 97)
+    assert "they share only 97 of 400 ids" in pair.notices[0]
+
+
+def test_vocabularies_that_share_nothing_are_refused():
+    other = tokenizer([f"v{i}" for i in range(97)])
+    with pytest.raises(SpecvizError, match="share no token"):
+        specviz.Pair(build(), build(), tokenizer(), draft_tokenizer=other)
+    pair = specviz.Pair(build(), build(), tokenizer(), draft_tokenizer=other, strict=False)
+    assert pair.draft_problem.startswith("No draft is used: The draft draft and the target share no token")
+    assert pair.why_not("draft-model") == pair.draft_problem
 
 
 def test_special_tokens_may_differ_and_the_targets_meaning_counts():
@@ -55,7 +68,10 @@ def test_a_draft_that_cannot_read_the_targets_ids_is_refused():
     with pytest.raises(SpecvizError, match="knows 97 token ids, the target uses 104"):
         specviz.Pair(table_model(104, 0), table_model(97, 1))
     with pytest.raises(SpecvizError, match="knows 97 token ids, the target uses 150"):
-        specviz.Pair(table_model(150, 0), table_model(97, 1), tokenizer(150), draft_tokenizer=tokenizer(97))
+        specviz.Pair(table_model(150, 0), table_model(97, 1), tokenizer(150))
+    pair = specviz.Pair(table_model(150, 0), table_model(97, 1), tokenizer(150), draft_tokenizer=tokenizer(97))
+    assert "knows 97 token ids, the target uses 150, so it could not" in pair.notices[0]
+    assert pair.foreign.shared == 97
 
 
 def test_a_prompt_of_unused_ids_is_refused():

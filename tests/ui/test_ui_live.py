@@ -27,9 +27,9 @@ def lines_of(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def run(fake, stop=None, desk=None):
+def run(fake, stop=None, desk=None, order=ORDER):
     engine = fake.engine()
-    return live_run(engine, desk or Desk(engine.load), ORDER, stop or threading.Event())
+    return live_run(engine, desk or Desk(engine.load), order, stop or threading.Event())
 
 
 def body(lines):
@@ -124,6 +124,13 @@ def test_a_pair_without_draft_says_so_and_shows_no_acceptance():
     updates = list(run(FakeEngine(draft_problem="No draft is used: it could not be read.")))
     assert "No draft is used: it could not be read." in updates[-1].status
     assert lines_of(updates[-1].text)[0]["trace"]["settings"]["gamma"] == 0
+
+
+def test_a_method_that_needs_no_draft_model_does_not_miss_it():
+    order = Order("near", "def f():", Settings(method="prompt-lookup"))
+    updates = list(run(FakeEngine(draft_problem="No draft is used: it could not be read."), order=order))
+    assert updates[-1].status == "Finished."
+    assert lines_of(updates[-1].text)[0]["trace"]["settings"]["gamma"] == 4
 
 
 def test_runs_take_turns_and_say_so():
