@@ -83,12 +83,12 @@ def medusa_block(figures: dict) -> str:
 
 def foreign_block(figures: dict) -> str:
     """The draft with another tokenizer."""
-    foreign = figures["foreign"]
+    foreign, held_out = figures["foreign"], figures["foreign"]["held_out"]
     return (
-        f"{foreign['layers']} layer, {foreign['parameters']:,} parameters, {foreign['vocabulary']:,} tokens of its own, of"
-        f" which {foreign['shared']:,} spell what a token of the target spells; trained on {foreign['tokens']:,} tokens in"
-        f" {foreign['hours']:.2f} hours. Held-out loss {foreign['held_out']['nats_per_token']:.3f} nats per token,"
-        f" {foreign['held_out']['bits_per_byte']:.3f} bits per byte."
+        f"{foreign['layers']} layer, {foreign['parameters']:,} parameters, {foreign['vocabulary']:,} tokens of its own,"
+        f" of which {foreign['shared']:,} spell what a token of the target spells; trained on {foreign['tokens']:,}"
+        f" tokens in {foreign['hours']:.2f} hours. Held-out loss {held_out['nats_per_token']:.3f} nats per token,"
+        f" {held_out['bits_per_byte']:.3f} bits per byte."
     )
 
 
