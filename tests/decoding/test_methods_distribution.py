@@ -11,7 +11,7 @@ from specviz import Settings
 from specviz.decoding import acceptance
 from specviz.decoding.proposers.base import Draft
 
-RUNS = 6000
+RUNS = 4000
 WAYS = [
     pytest.param({"method": method, "rule": rule, "gamma": gamma} | more, id="-".join([method, rule, *note]))
     for method, rule, gamma, more, note in [
@@ -92,13 +92,13 @@ def test_typical_acceptance_changes_the_output(pair):
     _reject(pair, {"rule": "typical", "gamma": 2})
 
 
-def test_block_verification_with_the_residual_of_rejection_is_found(pair, monkeypatch):
+def test_the_longest_prefix_by_the_ratios_of_rejection_is_found(pair, monkeypatch):
+    """Block verification needs its own probabilities: with those of rejection, later drafts stand too often."""
     probabilities = acceptance.block_probabilities
 
     def wrong(judged):
-        passes, _ = probabilities(judged)
-        rows = judged.p[: len(passes)] - judged.q
-        return passes, [row.clamp(min=0).double() for row in rows]
+        passes, excesses = probabilities(judged)
+        return [judged.ratio(node) for node in range(len(passes))], excesses
 
     monkeypatch.setattr(acceptance, "block_probabilities", wrong)
     _reject(pair, {"rule": "block", "gamma": 3})
