@@ -13,7 +13,7 @@ from torch import Tensor
 
 from specviz.decoding.proposers.base import Proposal
 from specviz.decoding.sampling import sample, without
-from specviz.trace.schema import Rule, Settings
+from specviz.trace.choices import Rule, Settings
 
 
 @dataclass
@@ -51,15 +51,14 @@ class Outcome:
     """What a rule made of one proposal.
 
     path: accepted nodes, root first. token: the id that follows them. tried: node -> acceptance probability of
-    each judged node, in order. residuals: rejected node -> what is left of p [W], normalised. p_left: tried node
-    -> its probability in what rejected siblings left. fallback: the last residual had no mass, so p took its place.
+    each judged node, in order. residuals: rejected node -> what is left of p [W], normalised. fallback: the last
+    residual had no mass, so p took its place.
     """
 
     path: list[int]
     token: int
     tried: dict[int, float]
     residuals: dict[int, Tensor] = field(default_factory=dict)
-    p_left: dict[int, float] = field(default_factory=dict)
     fallback: bool = False
 
 
@@ -86,8 +85,6 @@ def _try_children(judged: Judged, node: int, p: Tensor, outcome: Outcome) -> int
     for turn, child in enumerate(judged.children(node)):
         left = float(p[judged.proposal.ids[child]]) if turn else None
         outcome.tried[child] = judged.ratio(child, left)
-        if left is not None:
-            outcome.p_left[child] = left
         if judged.uniforms[child] < outcome.tried[child]:  # strict: p = 0 is never accepted, not even by 0
             outcome.path.append(child)
             return child
@@ -115,17 +112,13 @@ def match(judged: Judged) -> Outcome:
 
 def _matching(judged: Judged, children: Sequence[int], p: Tensor, outcome: Outcome) -> int | None:
     """The child that is the target's own draw `outcome.token`, if one is."""
-    for turn, child in enumerate(children):
+    for child in children:
         token = judged.proposal.ids[child]
-        left = float(p[token])
-        outcome.tried[child] = left
-        if turn:
-            outcome.p_left[child] = left
+        outcome.tried[child] = float(p[token])
         if token == outcome.token:
             outcome.path.append(child)
             return child
-        rest = without(p, token)  # the chance of the next sibling, now that this one is known to differ
-        outcome.residuals[child] = p = p if rest is None else rest
+        outcome.residuals[child] = p = _others(p, token)  # where the next sibling's chance is, as this one differs
     return None
 
 
@@ -203,6 +196,36 @@ def residual(p: Tensor, q: Tensor) -> tuple[Tensor, bool]:
     if not (mass > 0 and mass.isfinite()):
         return p, True
     return rest / mass, False
+
+
+@torch.inference_mode()
+def chances(judged: Judged) -> list[tuple[float, float | None]]:
+    """For every node, judged or not: the rule's acceptance probability once it is its turn, and what stands in for
+    p(x) then if earlier siblings were rejected (None for a first child). With these any other outcome can be redrawn.
+    """
+    rule = judged.settings.rule
+    if rule == "block":
+        return [(chance, None) for chance in block_probabilities(judged)[0]]
+    if rule == "typical":
+        rows = [typical_threshold(judged.p[parent + 1], judged.settings) for parent in judged.proposal.parents]
+        return [(float(p > least), None) for p, least in zip(judged.own[0], rows, strict=True)]
+    found: dict[int, tuple[float, float | None]] = {}
+    for node in range(-1, len(judged.proposal.ids)):
+        p = judged.p[node + 1]
+        for turn, child in enumerate(judged.children(node)):
+            token = judged.proposal.ids[child]
+            left = float(p[token]) if turn else None
+            if rule == "match":
+                found[child], p = (float(p[token]), left), _others(p, token)
+            else:
+                found[child], p = (judged.ratio(child, left), left), residual(p, judged.q[child])[0]
+    return [found[node] for node in range(len(found))]
+
+
+def _others(p: Tensor, token: int) -> Tensor:
+    """p [W] given that it is another token; p itself if there is none."""
+    rest = without(p, token)
+    return p if rest is None else rest
 
 
 JUDGES: dict[Rule, Callable[[Judged], Outcome]] = {

@@ -20,6 +20,10 @@ class Clock:
         """The time since the last mark was one draft step."""
         self._draft.append(self._lap())
 
+    def skip(self) -> None:
+        """The time since the last mark belongs to no phase: it will count as `other`."""
+        self._lap()
+
     def mark(self, phase: str) -> None:
         """The time since the last mark belongs to `phase` ("verify" or "sampling")."""
         self._phases[phase] += self._lap()

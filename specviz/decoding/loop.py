@@ -1,9 +1,11 @@
 """speculate(): speculative decoding as an iterator of rounds. Leviathan et al. 2023; Chen et al. 2023."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
+from traceback import format_exception
 
 import torch
 from torch import Tensor
@@ -24,6 +26,8 @@ from specviz.trace.errors import SpecvizError
 from specviz.trace.methods import used_settings
 from specviz.trace.schema import Prompt, Round, Settings, Trace, round_ids
 from specviz.trace.settings import node_count, require_valid
+
+logger = logging.getLogger(__name__)
 
 
 def speculate(pair: Pair, prompt: str | Sequence[int], settings: Settings | None = None) -> Run:
@@ -87,7 +91,16 @@ def _rounds(pair: Pair, trace: Trace, make_proposer: type[Proposer] | None) -> R
     while trace.finish == "running":
         yield sequence.round()
     if sequence.proposer:
-        sequence.proposer.conclude(trace)
+        _conclude(sequence.proposer, trace)
+
+
+def _conclude(proposer: Proposer, trace: Trace) -> None:
+    """What can be said of the run as a whole; the run has ended well even if that fails."""
+    try:
+        proposer.conclude(trace)
+    except Exception as error:
+        logger.error("the run ended, what follows it failed\n%s", "".join(format_exception(error)))
+        trace.provenance.notes.append(f"What is measured after the run is missing: {type(error).__name__}.")
 
 
 class _Sequence:
@@ -154,6 +167,7 @@ class _Sequence:
         draft = Draft(settings, self.processor, clock, self.pair.eos_ids, budget, uniforms[:nodes])
         if budget > 0:
             self.proposer.propose(self.ids, draft)
+            clock.skip()  # looking for a draft and finding none is not verification
         return draft.proposal, uniforms[nodes : 2 * nodes], uniforms[-1]
 
     def _verify(self, ids: list[int], proposal: Proposal) -> Tensor:

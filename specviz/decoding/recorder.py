@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specviz.decoding.acceptance import COMPARES_UNIFORMS, Judged, Outcome, block_probabilities
+from specviz.decoding.acceptance import COMPARES_UNIFORMS, Judged, Outcome, block_probabilities, chances
 from specviz.decoding.proposers.base import Proposal
 from specviz.trace.schema import Drafted, Emitted, Settings, Top, Verdict
 
@@ -58,10 +58,12 @@ class _Transfer:
 def record(facts: Facts, standing: int, settings: Settings) -> tuple[list[Drafted], list[Emitted]]:
     """Trace rows of a round of which the first `standing` tokens entered the output."""
     rows = _measure(facts, settings)
-    blocks = block_probabilities(facts.judged)[0] if not facts.proposal.tree else None
     drafted = [_drafted(i, rows, facts, standing, settings) for i in range(len(facts.proposal.ids))]
-    for row, block in zip(drafted, blocks or (), strict=False):
-        row.block = min(1.0, block)
+    for row, (chance, left) in zip(drafted, chances(facts.judged), strict=True):
+        row.accept_prob, row.p_left = min(1.0, chance), None if left is None else min(1.0, left)
+    if not facts.proposal.tree:
+        for row, block in zip(drafted, block_probabilities(facts.judged)[0], strict=True):
+            row.block = min(1.0, block)
     return drafted, [_emitted(i, rows, facts, settings) for i in range(standing)]
 
 
@@ -132,7 +134,7 @@ def _drafted(i: int, rows: dict[str, list], facts: Facts, standing: int, setting
         id=token,
         p=min(1.0, p_own[i]),
         q=min(1.0, q_own[i]),
-        accept_prob=outcome.tried.get(i, facts.judged.ratio(i)),
+        accept_prob=0.0,  # filled in by `record`, for the whole draft at once
         verdict=verdict,
         beta=min(1.0, p_own[i]),
         entropy_p=0.0,
@@ -152,16 +154,11 @@ def _drafted(i: int, rows: dict[str, list], facts: Facts, standing: int, setting
         row.entropy_p, row.entropy_q = max(0.0, rows["entropy_p"][place]), max(0.0, rows["entropy_q"][i])
     if verdict in ("accepted", "rejected"):
         row.uniform = facts.judged.uniforms[i] if settings.rule in COMPARES_UNIFORMS else None
-        row.p_left = _at_most_1(outcome.p_left.get(i))
     if verdict == "rejected":
         left = list(outcome.residuals).index(i)
         greedy_left = int(outcome.residuals[i].argmax())
         row.residual_top = _one_hot(greedy_left) if settings.greedy else _top(rows, "residual", left)
     return row
-
-
-def _at_most_1(value: float | None) -> float | None:
-    return None if value is None else min(1.0, value)
 
 
 def _emitted(i: int, rows: dict[str, list], facts: Facts, settings: Settings) -> Emitted:

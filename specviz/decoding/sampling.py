@@ -123,6 +123,14 @@ def without(probs: Tensor, token: int) -> Tensor | None:
     return rest / mass if mass > 0 and mass.isfinite() else None
 
 
+def largest(scores: Tensor, count: int) -> list[int]:
+    """The ids of the `count` largest finite entries of scores [1, W], largest first; of equal ones the lowest id."""
+    sizes = torch.tensor([min(count, scores.shape[-1])], device=scores.device)
+    kept = _keep_largest(scores, sizes)[0]
+    ids = (kept > -torch.inf).nonzero()[:, 0]  # in the order of ids, so a stable sort keeps the lowest first
+    return ids[kept[ids].sort(descending=True, stable=True).indices].tolist()
+
+
 def _keep_largest(scores: Tensor, sizes: Tensor) -> Tensor:
     """Each row's `sizes[r]` largest scores, the rest -inf. Of equal scores the lowest ids stay: exactly that many."""
     most = int(sizes.max())

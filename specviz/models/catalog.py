@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from specviz.trace.choices import Method
 from specviz.trace.errors import SpecvizError
 from specviz.trace.methods import METHODS
-from specviz.trace.schema import Method
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOLDER_VARIABLE = "SPECVIZ_MODELS"

@@ -275,7 +275,9 @@ def tree_problem(model: Any) -> str | None:
                 return "its attention does not keep the branches of a tree apart"
         if not _close(after, fresh.feed([2]).float()):
             return "its cache does not hold the accepted path alone"
-    except (SpecvizError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+    except torch.OutOfMemoryError:
+        raise  # says nothing of the model, so it must not be remembered
+    except (SpecvizError, AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
         return f"it refused the mask of a tree: {str(error).splitlines()[0][:160]}"
     return None
 

@@ -12,9 +12,10 @@ from specviz.models.info import model_info, provenance
 from specviz.models.medusa import MedusaHeads
 from specviz.models.pairing import allowed_ids, compare_vocabularies, eos_ids, logits_width
 from specviz.models.text import TokenText
+from specviz.trace.choices import Method
 from specviz.trace.errors import SpecvizError
 from specviz.trace.methods import METHODS
-from specviz.trace.schema import Method, ModelInfo, Provenance
+from specviz.trace.schema import ModelInfo, Provenance
 
 _LACKING = {
     "draft": "No draft model is loaded; choose a pair that has one.",
@@ -88,6 +89,11 @@ class Pair:
     def tree_problem(self) -> str | None:
         """Why the target cannot judge a tree of drafts; None if it can."""
         return tree_problem(self.target)
+
+    @cached_property
+    def draft_tree_problem(self) -> str | None:
+        """Why the draft cannot draft a tree; None if it can."""
+        return tree_problem(self.draft)
 
     @property
     def has_chat_template(self) -> bool:

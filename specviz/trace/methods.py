@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from specviz.trace.schema import Method, Rule, Settings
+from specviz.trace.choices import Method, Rule, Settings
 
 
 @dataclass(frozen=True, slots=True)

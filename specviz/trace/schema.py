@@ -13,73 +13,19 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from specviz.trace.choices import Settings
+
 FORMAT = "specviz-trace"
 VERSION = 1
-GREEDY_BELOW = 1e-5  # temperatures below this are greedy (one-hot) in every room
 
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 Seconds = Annotated[float, Field(ge=0.0)]
 TokenId = Annotated[int, Field(ge=0)]
 Verdict = Literal["accepted", "rejected", "not_judged", "cut"]
 Origin = Literal["accepted", "resampled", "bonus", "plain"]
-Method = Literal["draft-model", "prompt-lookup", "composite", "early-exit", "medusa", "cross-tokenizer"]
-Rule = Literal["rejection", "greedy-draft", "match", "block", "typical"]
-DraftLength = Literal["constant", "confidence", "heuristic"]
 Finish = Literal["running", "budget", "eos", "stop", "context", "stopped", "failed"]
 
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the user chose. Every field takes part in both lanes; nothing else does.
-
-    gamma: tokens drafted per round (0: plain decoding). temperature below 1e-5 is greedy. top_k 0 and
-    top_p 1 and min_p 0 are off. repetition_penalty divides or multiplies logits of tokens seen in the
-    prompt or the output (Keskar et al. 2019); presence and frequency penalties count the output only.
-    top_n: how many entries of each distribution the trace keeps.
-    method, rule: a key of `specviz.trace.methods`: who drafts, and what is accepted.
-    draft_length: "constant" drafts exactly gamma; "confidence" stops after a token to which the proposer gave less
-    than `confidence`; "heuristic" starts at gamma, then +2 after a full accept and -1 after a rejection.
-    ngram_max, ngram_min, ngram_tie: prompt lookup, longest n-gram first; of equal ones the latest or the first.
-    exit_layer: layers that draft in early exit (None: a quarter of them).
-    tree: children per node at each depth, e.g. (3, 2); empty is a chain of gamma. With a tree its length is the depth.
-    typical_epsilon, typical_delta: a token stands if p > min(epsilon, delta exp(-entropy)) (Medusa, sec. 2.3.1).
-    chat: render the prompt with the target's chat template. control_tokens: text such as `<|im_end|>`
-    typed in the prompt becomes the control token instead of its characters.
-    """
-
-    gamma: int = 4
-    max_new_tokens: int = 64
-    temperature: float = 0.0
-    top_k: int = 0
-    top_p: float = 1.0
-    min_p: float = 0.0
-    repetition_penalty: float = 1.0
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    seed: int = 0
-    stop: tuple[str, ...] = ()
-    chat: bool = False
-    control_tokens: bool = False
-    top_n: int = 8
-    method: Method = "draft-model"
-    rule: Rule = "rejection"
-    draft_length: DraftLength = "constant"
-    confidence: float = 0.4
-    ngram_max: int = 3
-    ngram_min: int = 1
-    ngram_tie: Literal["latest", "first"] = "latest"
-    exit_layer: int | None = None
-    tree: tuple[int, ...] = ()
-    typical_epsilon: float = 0.09
-    typical_delta: float = 0.3
-    __pydantic_config__ = _STRICT
-
-    @property
-    def greedy(self) -> bool:
-        """Whether p and q are one-hot."""
-        return self.temperature < GREEDY_BELOW
 
 
 @dataclass(slots=True)
@@ -100,10 +46,13 @@ class Drafted:
     uniform with; min(1, p/q) for rejection. uniform: the number in [0, 1) it was compared with (accepted if uniform <
     accept_prob); None if not judged, or if the rule draws no number for it (match, typical). With block verification
     every draft before one that passes stands with it. beta: sum over the vocabulary of min(p, q) at this position.
-    residual_top: max(0, p - q) normalised, at a rejection only.
+    residual_top: at a rejection only, what the next try or the token is drawn from: max(0, p - q) normalised; after
+    earlier siblings with what they left in place of p; for match p without the tried tokens, for block max(0, m p - q),
+    for typical p itself. Not judged is also what a rule's order skips: a typical node off the accepted path, the tail
+    of a block.
     parent: in a tree, the index in `drafted` of the token before this one, -1 for the sequence itself; None in a
-    chain. p_left: in a tree, for a sibling tried after a rejected one: its probability in the residual that the
-    siblings before it left, which takes the place of p in the rule.
+    chain. p_left: in a tree, for a later sibling: its probability in what the siblings before it leave when they are
+    rejected, which takes the place of p in the rule (beta of a later sibling is still over the whole p).
     match: sum over the vocabulary of p times q (chance that two independent draws agree); best: p of the token that
     q prefers; block: acceptance probability of block verification here (chains only). kept: with another
     tokenizer, the mass of the draft's distribution on tokens that both vocabularies share.
@@ -147,7 +96,8 @@ class Copied:
 class Exit:
     """One row of the early-exit lens: how the model's first `layers` layers agree with all of them.
 
-    beta: mean over `positions` of sum min(p, q); agree: share of positions with the same arg max.
+    p and q as in the run but without penalties; of a greedy run at temperature 1 without filters. beta: mean
+    over `positions` of sum min(p, q); agree: share of positions with the same arg max.
     """
 
     layers: Annotated[int, Field(ge=1)]
@@ -200,7 +150,7 @@ class Timing:
 
 @dataclass(slots=True)
 class Round:
-    """One proposal (0..gamma tokens) and one target pass.
+    """One proposal (a chain of 0..gamma tokens, or a tree) and one target pass.
 
     start: length of the sequence (prompt and output) when the round began.
     note: why fewer than gamma tokens were drafted, if a limit and not the budget was the cause.

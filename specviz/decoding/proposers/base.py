@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from specviz.decoding.clock import Clock
-from specviz.decoding.sampling import Processor, sample, without
+from specviz.decoding.sampling import Processor, largest, sample, without
 from specviz.models.forward import Stepper
 from specviz.models.pair import Pair
 from specviz.trace.methods import RULES
@@ -154,9 +154,7 @@ class Draft:
         return [n for n in nodes if proposal.ids[n] not in self._ends]
 
     def _ranked(self, scores: Tensor, width: int) -> list[tuple[int, Tensor]]:
-        top = scores[0].topk(min(width, scores.shape[-1]))
-        finite = top.indices[top.values > -torch.inf].tolist()
-        return [(token, one_hot(token, scores[0])) for token in finite]
+        return [(token, one_hot(token, scores[0])) for token in largest(scores, width)]
 
     def _drawn(self, scores: Tensor, width: int) -> list[tuple[int, Tensor]]:
         q, rows = self._processor.probabilities(scores)[0], []

@@ -7,6 +7,9 @@ from torch import Tensor
 
 from specviz.decoding.proposers.base import Context, Draft, Proposer
 from specviz.models.forward import Stepper
+from specviz.models.pair import Pair
+from specviz.trace.errors import SpecvizError
+from specviz.trace.schema import Settings
 from specviz.trace.settings import node_count
 
 
@@ -22,6 +25,11 @@ class DraftModel(Proposer):
         self._stepper = Stepper(pair.draft, room)
         self._fed: list[int] = []  # nodes of the last tree that were fed, in feeding order
         self._lead = 0  # tokens of the sequence that were fed as the trunk of the last tree
+
+    @classmethod
+    def check(cls, pair: Pair, settings: Settings) -> None:
+        if settings.tree and (problem := pair.draft_tree_problem):
+            raise SpecvizError(f"This draft cannot draft trees: {problem}. Leave the tree empty.", field="tree")
 
     def prefill(self, ids: Sequence[int]) -> None:
         if ids and len(ids) < self._limit:

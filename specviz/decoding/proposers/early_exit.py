@@ -15,19 +15,19 @@ from specviz.trace.settings import exit_layer
 class EarlyExit(Proposer):
     """Drafts one token a step with the lower layers, in the target's own cache; the upper layers go on from there.
 
-    Raises SpecvizError for an exit layer that the target does not have, or a target that cannot be cut.
+    `check` refuses an exit layer that the target does not have, and a target that cannot be cut.
     """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         target = context.pair.target_info
         count = exit_layer(context.settings.exit_layer, target.layers)
-        require_split(context.pair.target, count, target.name)
         self._split = Split(context.target, count)
 
     @classmethod
     def check(cls, pair: Pair, settings: Settings) -> None:
-        exit_layer(settings.exit_layer, pair.target_info.layers)
+        count = exit_layer(settings.exit_layer, pair.target_info.layers)
+        require_split(pair.target, count, pair.target_info.name)
 
     def propose(self, sequence: Sequence[int], draft: Draft) -> None:
         token = sequence[-1]  # the one that the target's cache does not hold yet

@@ -7,7 +7,7 @@ from specviz.decoding.proposers.draft_model import DraftModel
 from specviz.decoding.proposers.early_exit import EarlyExit
 from specviz.decoding.proposers.medusa import Medusa
 from specviz.decoding.proposers.prompt_lookup import PromptLookup
-from specviz.trace.schema import Method
+from specviz.trace.choices import Method
 
 PROPOSERS: dict[Method, type[Proposer]] = {
     "draft-model": DraftModel,
