@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specviz.trace.errors import SpecvizError
-from specviz.trace.methods import METHODS, RULES
+from specviz.trace.methods import METHODS, OPTIONAL, RULES, used_settings
 from specviz.trace.schema import Settings
-from specviz.trace.settings import require_valid
+from specviz.trace.settings import BAD_TREE, require_valid, tree_widths
 
 _HELP = {
     "gamma": "tokens drafted per round; 0 is plain decoding",
@@ -93,9 +93,7 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
             f"--{name.replace('_', '-')}", choices=list(choices), default=value, help=f"{text} (default {value})"
         )
     run.add_argument("--exit-layer", type=int, help="early exit: layers that draft (default: a quarter of them)")
-    run.add_argument(
-        "--tree", type=_widths, default=(), metavar="WIDTHS", help='children per node at each depth, e.g. "3 2 1"'
-    )
+    run.add_argument("--tree", metavar="WIDTHS", help='children per node at each depth, e.g. "3 2 1"')
     run.add_argument("--stop", action="append", default=[], help="a text that ends the output; may be repeated")
     run.add_argument("--chat", action="store_true", help="put the prompt into the target's chat template")
     run.add_argument("--control-tokens", action="store_true", help="text like <|im_end|> counts as the control token")
@@ -112,12 +110,7 @@ def _add_run_arguments(run: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from specviz.terminal import show_race, writable
 
-    settings = Settings(
-        **{name: getattr(options, name) for name in (*_HELP, *_CHOICES, "exit_layer", "tree")},
-        stop=tuple(options.stop),
-        chat=options.chat,
-        control_tokens=options.control_tokens,
-    )
+    settings = _settings(options)
     prompt = sys.stdin.read() if options.prompt is None else options.prompt
     if options.trace:
         writable(options.trace)
@@ -134,12 +127,33 @@ def _run(options: argparse.Namespace) -> int:
         target=options.target, draft=options.draft, medusa=options.medusa, dtype=options.dtype, device=options.device,
     )  # fmt: skip
     with race(pair, prompt, settings, plain=not options.no_plain) as running:
-        show_race(running, notices=pair.notices, save_to=options.trace)
+        show_race(running, notices=[*pair.notices, *_ignored(settings)], save_to=options.trace)
     return 0
 
 
-def _widths(text: str) -> tuple[int, ...]:
-    return tuple(int(width) for width in text.replace(",", " ").split())
+def _settings(options: argparse.Namespace) -> Settings:
+    widths = tree_widths(options.tree)
+    if widths is None:
+        raise SpecvizError(BAD_TREE, field="tree")
+    return Settings(
+        **{name: getattr(options, name) for name in (*_HELP, *_CHOICES, "exit_layer")},
+        tree=widths,
+        stop=tuple(options.stop),
+        chat=options.chat,
+        control_tokens=options.control_tokens,
+    )
+
+
+def _ignored(settings: Settings) -> list[str]:
+    """One sentence that names what was given but takes no part in this run; empty if all does."""
+    used, plain = used_settings(settings.method, settings.rule, settings), Settings()
+    if settings.gamma == 0:
+        used = frozenset({"gamma"})  # nothing drafts
+    elif settings.draft_length == "confidence" and "confidence" not in used:
+        used -= {"draft_length"}  # this method has no such policy
+    given = [name for name in sorted(OPTIONAL - used) if getattr(settings, name) != getattr(plain, name)]
+    names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    return [f"This combination of settings does not use {names}."] if names else []
 
 
 def _replay(options: argparse.Namespace) -> int:

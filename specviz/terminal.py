@@ -11,6 +11,7 @@ from pathlib import Path
 from specviz.analysis.figures import trace_figures
 from specviz.analysis.summary import end_sentence
 from specviz.analysis.tree import depths
+from specviz.analysis.ways import way_figures
 from specviz.decoding.race import Race
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import save_trace
@@ -38,6 +39,9 @@ _FIGURES = {  # name: (title, definition)
     "acceptance": ("acceptance", "how often a draft was kept"),
     "alpha": ("mean overlap alpha", "expected acceptance"),
     "time_split": ("time", "where a round's time goes"),
+    "exit_lens": ("early-exit lens", "how the first layers alone agree with all of them"),
+    "copied": ("prompt lookup", "how often it found something to copy"),
+    "kept": ("shared tokens", "mass of the draft's own distribution on tokens of both vocabularies"),
 }
 
 
@@ -135,7 +139,7 @@ def _summary(trace: Trace) -> None:
     width = max(40, min(110, shutil.get_terminal_size().columns))
     print("\n\n" + _way(trace))
     print("\n" + textwrap.fill(_safe(end_sentence(trace)), width) + "\n")
-    for name, figure in trace_figures(trace).items():
+    for name, figure in (trace_figures(trace) | way_figures(trace)).items():
         title, definition = _FIGURES[name]
         value = figure["value"] or "-"
         body = f"{value}  ({figure['kind']}; {definition}: {figure['detail']})"

@@ -6,6 +6,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("specviz", deadline=None)  # a busy machine is no fault
+settings.load_profile("specviz")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,6 +9,7 @@ from tiny import byte_tokenizer, table_model
 import specviz
 from specviz.cli import main
 from specviz.trace.files import dumps, load_trace, save_trace
+from specviz.trace.schema import Exit
 
 
 @pytest.fixture
@@ -70,6 +71,12 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path, capsys):
         (["run", "--prompt", "a", "--trace", "no/such/folder/x.json"], "choose a file in a folder that exists"),
         (["run", "--prompt", "a", "--pair", "x", "--target", "y"], "Give --pair or --target, not both."),
         (["run", "--prompt", "a", "--draft", "y"], "Give --target too"),
+        (
+            ["run", "--prompt", "a", "--tree", "a b"],
+            "The tree must be whole numbers above 0, such as 3 2 1: children per node at each depth.",
+        ),
+        (["run", "--prompt", "a", "--tree", "3 0"], "The tree must be whole numbers above 0"),
+        (["run", "--prompt", "a", "--tree", "9 9"], "This tree has 90 nodes; give one of at most 64."),
         (["replay", "nothing.json"], "Cannot read nothing.json"),
         (["train", "other"], "python -m specviz train tiny-code"),
     ],
@@ -79,6 +86,40 @@ def test_mistakes_get_one_sentence_and_status_one(tiny_pair, capsys, arguments, 
     error = capsys.readouterr().err
     assert sentence in error
     assert "Traceback" not in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ignored"),
+    [
+        (["--method", "prompt-lookup", "--tree", "2 2"], "--tree"),
+        (["--exit-layer", "2", "--typical-delta", "0.5"], "--exit-layer, --typical-delta"),
+        (["--gamma", "3", "--tree", "2 2"], "--gamma"),
+        (["--method", "prompt-lookup", "--draft-length", "confidence"], "--draft-length"),
+        (["--gamma", "0", "--method", "prompt-lookup", "--ngram-max", "5"], "--ngram-max"),
+        (["--tree", "2 2"], None),
+        (["--gamma", "0"], None),
+        (["--draft-length", "confidence", "--confidence", "0.2", "--temperature", "0.5"], None),
+        (["--ngram-max", "3"], None),  # as by default
+    ],
+)
+def test_settings_that_take_no_part_are_named_once(tiny_pair, capsys, arguments, ignored):
+    assert main(["run", "--prompt", "ab", "--max-new-tokens", "4", "--no-plain", *arguments]) == 0
+    note = f"note: This combination of settings does not use {ignored}.\n" if ignored else ""
+    assert capsys.readouterr().err == note
+
+
+def test_the_summary_tells_what_only_this_way_to_draft_has(tiny_pair, tmp_path, capsys):
+    main(["run", "--prompt", "abababab", "--max-new-tokens", "8", "--method", "prompt-lookup", "--no-plain"])
+    assert "(measured; how often it found something to copy: rounds" in " ".join(capsys.readouterr().out.split())
+    shown = trace()
+    shown.lens, shown.rounds[0].drafted[0].kept = [Exit(1, 0.25, 0.5, 3)], 0.75
+    main(["replay", str(save_trace(shown, tmp_path / "t.json"))])
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "early-exit lens - (measured; how the first layers alone agree with all of them: largest beta: 1 layer" in out
+    )
+    assert "shared tokens 0.75 (exact; mass of the draft's own distribution on tokens of both vocabularies: mean" in out
 
 
 def test_an_interrupted_run_keeps_its_trace(tiny_pair, tmp_path, monkeypatch, capsys):

@@ -33,12 +33,12 @@ function triesOf(round) {
   return round.drafted.flatMap((token, k) => (isJudged(token) ? [k] : [])).sort((a, b) => depths[a] - depths[b] || a - b);
 }
 
-// For a later try: what the refused sibling before it left of p, null if that is not recorded.
+// For a later sibling: what the one before it left of p, null unless that one was refused.
 function leftBefore(round, k) {
   if (typeof round.drafted[k].p_left !== 'number') return null;
   const parent = parentOf(round, k);
-  const before = round.drafted.findLastIndex((token, j) => j < k && parentOf(round, j) === parent && token.verdict === 'rejected');
-  return round.drafted[before]?.residual_top ?? null;
+  const before = round.drafted.findLast((_, j) => j < k && parentOf(round, j) === parent);
+  return before?.residual_top ?? null;
 }
 
 // Whether token a stands on the path that ends in token b.

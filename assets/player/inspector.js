@@ -46,14 +46,11 @@ function defaultPlace(round) {
 function draftedRows(round) {
   const depths = depthsOf(round), listed = (_, k) => !isTree(round) || round.drafted[k].verdict !== 'not_judged';
   return round.drafted.map((token, k) => {
-    const uniform = token.uniform ?? null, name = pickButton('d' + k, chip(token.id, token.verdict)), a = chanceOf(token);
-    return row('d' + k, token.verdict, [String(depths[k]), name, prob(token.p_left ?? token.p), prob(token.q), a === null ? '–' : prob(a),
+    const uniform = token.uniform ?? null, name = pickButton('d' + k, chip(token.id, token.verdict)), a = token.accept_prob;
+    return row('d' + k, token.verdict, [String(depths[k]), name, prob(token.p_left ?? token.p), prob(token.q), prob(a),
       uniform === null ? '–' : prob(uniform), axis(a, uniform, isJudged(token)), verdict(token.verdict)]);
   }).filter(listed);
 }
-
-// Rules that compare no uniform say nothing of a token they did not look at.
-function chanceOf(token) { return token.verdict === 'not_judged' && ['match', 'typical'].includes(ruleKey()) ? null : token.accept_prob; }
 
 function emittedRows(round) {
   return round.emitted.flatMap((token, k) => (token.origin === 'accepted' ? [] : [
@@ -115,8 +112,8 @@ function verdict(status) {
 function axis(accept, uniform, judged) {
   const node = el('span', 'axis'), bar = el('span', 'axis-bar'), key = !judged ? 'axisUnjudged' : uniform === null ? 'axisAlone' : 'axisLabel';
   node.setAttribute('role', 'img');
-  node.setAttribute('aria-label', say(key, { a: accept === null ? '–' : prob(accept), u: uniform === null ? '' : prob(uniform) }));
-  bar.style.width = 100 * (accept ?? 0) + '%';
+  node.setAttribute('aria-label', say(key, { a: prob(accept), u: uniform === null ? '' : prob(uniform) }));
+  bar.style.width = 100 * accept + '%';
   node.append(bar);
   if (uniform !== null) {
     const tick = el('span', 'axis-tick');
@@ -157,7 +154,7 @@ function draftedDetail(round, k) {
   if (isGreedy()) parts.push(el('p', 'remark', say('greedy')));
   else parts.push(betaLine(token), el('p', 'facts', say('entropies', { p: token.entropy_p.toFixed(2), q: token.entropy_q.toFixed(2) })));
   if (typeof token.kept === 'number') parts.push(el('p', 'facts', say('kept', { kept: prob(token.kept) })));
-  if (left && !isGreedy()) parts.push(el('p', 'facts', say('pLeft', { left: prob(token.p_left), p: prob(token.p) })));
+  if (typeof token.p_left === 'number' && !isGreedy()) parts.push(el('p', 'facts', say('pLeft', { left: prob(token.p_left), p: prob(token.p) })));
   if (greedy) parts.push(el('p', 'bars-name', say('ownProbabilities')), ownBars(token));
   else if (left) parts.push(legendOf('pLeftAndQ'), pairedBars(left, token.q_top, { id: token.id, p: token.p_left, q: token.q }));
   else parts.push(legendOf('pAndQ'), pairedBars(token.p_top, token.q_top, token));

@@ -57,7 +57,8 @@ function take(text) {
 
 function roundCount() { return run ? run.lanes.speculative.rounds.length : 0; }
 function isLive() { return Boolean(run) && run.source === 'live' && !run.end && !run.interrupted; }
-function ruleKey() { return run.trace.settings.rule ?? 'rejection'; }
+// The rule that ran. Where nothing drafted none did, whatever was asked for; the first rule's words then head the table.
+function ruleKey() { const { rule } = run.trace.provenance; return run.rules[rule] ? rule : 'rejection'; }
 function methodTitle(key) { return run.methods[key]?.title ?? key; }
 function isGreedy() { return run.trace.settings.temperature < 1e-5; }
 function lastEnd(lane) { return lane?.ends.at(-1) ?? 0; }

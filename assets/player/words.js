@@ -60,7 +60,7 @@ const WORDS = {
     tokenTitle: 'token {token}, position {k}', nodeTitle: 'token {token}, depth {k}', emittedTitle: 'emitted token {token}',
     beta: 'Overlap β = Σ min(p, q), exact: {beta}', betaHelp: 'the chance that rejection sampling accepts a draft from q at this place',
     kept: 'Tokens that both vocabularies share hold {kept} of the draft’s own distribution; q is that part, made to sum to 1.',
-    pLeft: 'p left by the tries before: {left} (p itself: {p})', pLeftAndQ: 'p left by the tries before (target) and q (draft), exact; hatched: min(p, q)',
+    pLeft: 'p left once the siblings before are refused: {left} (p itself: {p})', pLeftAndQ: 'p left by the tries before (target) and q (draft), exact; hatched: min(p, q)',
     entropies: 'Entropy, exact: p {p} nats, q {q} nats', entropyP: 'Entropy, exact: p {p} nats', gap: 'Gap of the two largest scores, exact: {gap}',
     pAndQ: 'p (target) and q (draft), exact; hatched: min(p, q)', pOnly: 'p (target), exact', rest: 'rest', inRest: 'in rest',
     inRestHelp: 'Not among the entries kept, so part of the rest.',

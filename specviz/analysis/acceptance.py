@@ -8,7 +8,8 @@ import numpy as np
 from specviz.analysis.rules import survival
 from specviz.analysis.totals import ratio
 from specviz.analysis.tree import drafted_depth, tried_first
-from specviz.trace.schema import Round, Rule
+from specviz.trace.choices import Rule
+from specviz.trace.schema import Round
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -124,8 +125,14 @@ def _of_coins(record: Round) -> tuple[float, float]:
 
 
 def _of_block(record: Round) -> tuple[float, float]:
-    """Mean and variance of the accepted tokens of a whole block; no more can stand than the end of the run let."""
-    most = record.accepted if record.drafted[-1].verdict == "cut" else len(record.drafted)
+    """Mean and variance of the accepted tokens of a whole block, given its tokens.
+
+    A round whose last token is an accepted draft is the end of the output: no more could stand, so no more is
+    expected. What cannot be known is an end further on: where the block stopped before it, the text that would have
+    ended the output was not written, and the chance to stand beyond it is counted though it could not.
+    """
+    ended = [token.origin for token in record.emitted[-1:]] == ["accepted"]
+    most = record.accepted if ended else len(record.drafted)
     reach = survival([d.accept_prob for d in record.drafted])[:most]
     mean = sum(reach)
     return mean, sum((2 * i + 1) * chance for i, chance in enumerate(reach)) - mean**2

@@ -33,7 +33,8 @@ def trace_figures(trace: Trace) -> Figures:
     return figures
 
 
-def _figure(value: str | None, kind: str, detail: str, **more: Any) -> dict[str, Any]:
+def figure(value: str | None, kind: str, detail: str, **more: Any) -> dict[str, Any]:
+    """A figure as the player and the terminal show it; kind: measured, exact, fitted or quoted."""
     return {"value": value, "kind": kind, "detail": detail, **more}
 
 
@@ -41,55 +42,55 @@ def _speedup(speculative: Totals, plain: Totals | None) -> dict[str, Any]:
     gain = speedup(speculative, plain)
     if gain is None or plain is None:
         few = f"fewer than {FEWEST} tokens in a lane: too few to compare"
-        return _figure(None, "measured", few if plain else "no plain lane ran beside this run")
+        return figure(None, "measured", few if plain else "no plain lane ran beside this run")
     lanes = (("plain", plain), ("speculative", speculative))
     parts = [f"{name} {duration(t.seconds_per_token or 0)} a token over {count(t.emitted, 'token')}"
              for name, t in lanes]  # fmt: skip
     lengths = "" if plain.emitted == speculative.emitted else "; the lengths differ, so compare per token"
-    return _figure(f"{gain:.2f}×", "measured", f"{'; '.join(parts)}{lengths}; decoding only, prefill apart")
+    return figure(f"{gain:.2f}×", "measured", f"{'; '.join(parts)}{lengths}; decoding only, prefill apart")
 
 
 def _tokens_per_pass(speculative: Totals) -> dict[str, Any]:
     value = speculative.tokens_per_pass
     if value is None:
-        return _figure(None, "measured", "no target pass yet")
+        return figure(None, "measured", "no target pass yet")
     passes = count(speculative.rounds, "target pass")
-    return _figure(f"{value:.2f}", "measured", f"{count(speculative.emitted, 'token')} / {passes}")
+    return figure(f"{value:.2f}", "measured", f"{count(speculative.emitted, 'token')} / {passes}")
 
 
 def _acceptance(trace: Trace, speculative: Totals) -> dict[str, Any]:
     if not speculative.judged:
-        return _figure(None, "measured", _no_drafts(trace))
+        return figure(None, "measured", _no_drafts(trace))
     hits, of, drafted = speculative.accepted, speculative.judged, speculative.drafted
     unit, whole = ("depths", "nodes drafted") if drafts_trees(trace.settings) else ("tokens", "drafted")
     detail = (
         f"accepted / judged {unit}; {hits}/{drafted} = {hits / drafted:.0%} of all {whole}; "
         f"{count(speculative.draft_rounds, 'round')} with drafts"
     )
-    return _figure(f"{hits}/{of} · {hits / of:.0%}", "measured", detail)
+    return figure(f"{hits}/{of} · {hits / of:.0%}", "measured", detail)
 
 
 def _alpha(trace: Trace, speculative: Totals) -> dict[str, Any]:
     alpha = speculative.alpha
     if alpha is None:
-        return _figure(None, "exact", _no_drafts(trace))
+        return figure(None, "exact", _no_drafts(trace))
     greedy = "; at temperature 0 each is 0 or 1" if trace.settings.greedy else ""
     first = ", the first try at each" if drafts_trees(trace.settings) else ""
     places = count(speculative.judged, "judged place") + first
-    return _figure(f"{alpha:.2f}", "exact", f"mean of beta = Σ min(p, q) over {places}{greedy}")
+    return figure(f"{alpha:.2f}", "exact", f"mean of beta = Σ min(p, q) over {places}{greedy}")
 
 
 def _time_split(speculative: Totals) -> dict[str, Any]:
     parts = time_split(speculative)
     if parts is None:
-        return _figure(None, "measured", "no round yet")
+        return figure(None, "measured", "no round yet")
     shares = {name: share for name, share in percents(parts).items() if share}
     value = " · ".join(f"{name} {share}%" for name, share in shares.items())
     detail = (
         f"of {duration(speculative.seconds)} decoding; recording took another "
         f"{duration(speculative.recording)}, off the clock"
     )
-    return _figure(value, "measured", detail, parts={name: round(s, 6) for name, s in parts.items()})
+    return figure(value, "measured", detail, parts={name: round(s, 6) for name, s in parts.items()})
 
 
 def _no_drafts(trace: Trace) -> str:

@@ -7,7 +7,8 @@ from itertools import accumulate
 from operator import mul
 
 from specviz.analysis.tree import is_tree
-from specviz.trace.schema import Drafted, Round, Rule, Settings
+from specviz.trace.choices import Rule, Settings
+from specviz.trace.schema import Drafted, Round
 
 Chances = list[float | None]
 

@@ -37,8 +37,8 @@ def agreement(trace: Trace) -> str | None:
     plain = trace.baseline
     if not plain or "running" in (trace.finish, plain.finish) or not trace.output_ids or not plain.output_ids:
         return None
-    rule = RULES[trace.settings.rule]
-    if not rule.exact:
+    rule = RULES.get(trace.provenance.rule)  # the rule that ran: none where nothing drafted
+    if rule and not rule.exact:
         return f"{rule.title} changes the output, so the lanes are not compared."
     shared = first_difference(trace.output_ids, plain.output_ids)
     if shared is None:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from specviz.analysis.ways import lens_reading, used_exit, used_row
 from specviz.analysis.words import count
 from specviz.charts.style import ACCEPTED, BONUS, INK, Chart, chart
 from specviz.trace.schema import Trace
-from specviz.trace.settings import exit_layer
 
 
 def exit_lens(trace: Trace) -> Chart:
@@ -21,24 +21,17 @@ def exit_lens(trace: Trace) -> Chart:
     if used is not None:
         data.append(_mark(used))
     note = (
-        f"Measured over {count(lens[0].positions, 'position')} of this run's own text. The output does not depend "
-        f"on the layer; the number of accepted drafts and the speed do.{_chosen(trace, used)}"
+        f"Measured over {count(lens[0].positions, 'position')} of this run's own text, {lens_reading(trace.settings)}. "
+        f"The output does not depend on the layer; the number of accepted drafts and the speed do.{_chosen(trace)}"
     )
     return chart(labels, data, note, yaxis={"range": [0, 1.02]})
 
 
-def used_exit(trace: Trace) -> int | None:
-    """Layers that drafted in this run; None if another method did."""
-    if trace.settings.method != "early-exit":
-        return None
-    return exit_layer(trace.settings.exit_layer, trace.provenance.target.layers)
-
-
-def _chosen(trace: Trace, used: int | None) -> str:
-    row = next((row for row in trace.lens or [] if row.layers == used), None)
+def _chosen(trace: Trace) -> str:
+    row = used_row(trace)
     if row is None:
         return ""
-    layers = f"{used} of {trace.provenance.target.layers} layers"
+    layers = f"{row.layers} of {trace.provenance.target.layers} layers"
     return f" This run drafted with {layers}: β {row.beta:.2f}, same arg max {row.agree:.0%}."
 
 

@@ -8,7 +8,8 @@ from specviz.analysis.tree import drafts_trees, full_draft
 from specviz.analysis.words import count
 from specviz.charts.lens import exit_lens
 from specviz.charts.style import ACCEPTED, BONUS, FAINT, INK, PLAIN, Chart, chart, empty, thin
-from specviz.trace.schema import Round, Rule, Trace
+from specviz.trace.choices import Rule
+from specviz.trace.schema import Round, Trace
 
 _NO_DRAFTS = "No drafts in this run so far."
 _EXPECTED: dict[Rule, str] = {

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from specviz.trace.errors import SpecvizError
-from specviz.trace.schema import FORMAT, VERSION, Trace, round_ids
+from specviz.trace.schema import FORMAT, VERSION, Round, Trace, round_ids
 
 MAX_BYTES = 64 * 1024 * 1024  # of JSON text, after decompression: a trace of 4,096 tokens is about 4 MB
 
@@ -45,15 +45,27 @@ def loads(text: str | bytes) -> Trace:
 
 
 def check(trace: Trace) -> None:
-    """Raise SpecvizError unless the counts of a trace agree with each other and every id can be shown."""
+    """Raise SpecvizError unless counts agree with each other, drafts are chains or trees, and every id can be shown."""
     for lane in filter(None, (trace, trace.baseline)):
         emitted = [e.id for r in lane.rounds for e in r.emitted]
         if emitted != lane.output_ids:
             raise SpecvizError("This trace contradicts itself: the tokens of its rounds are not its output.")
+        if not all(map(_parents_stand_before, lane.rounds)):
+            raise SpecvizError(
+                "This trace contradicts itself: a drafted token names a parent that does not stand before it."
+            )
         if missing := set(lane.prompt.ids).union(*map(round_ids, lane.rounds)) - lane.pieces.keys():
             raise SpecvizError(f"This trace has no text for token id {min(missing)}.")
     if trace.baseline and trace.baseline.baseline:
         raise SpecvizError("This trace is nested more than once; a baseline cannot have a baseline.")
+
+
+def _parents_stand_before(record: Round) -> bool:
+    """Whether the draft is a chain, where no token names a parent, or a tree, where each follows an earlier one."""
+    parents = [d.parent for d in record.drafted]
+    if all(parent is None for parent in parents):
+        return True
+    return all(parent is not None and -1 <= parent < place for place, parent in enumerate(parents))
 
 
 def save_trace(trace: Trace, path: str | Path) -> Path:

@@ -110,6 +110,10 @@ RULES: dict[Rule, RuleInfo] = {
 }
 
 
+# settings that only some methods and rules listen to; the others are for every run
+OPTIONAL = frozenset[str]().union(*(info.uses for info in (*METHODS.values(), *RULES.values())))
+
+
 def used_settings(method: Method, rule: Rule, settings: Settings | None = None) -> frozenset[str]:
     """Which of the settings that only some methods or rules use take part in this combination.
 

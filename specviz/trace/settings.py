@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, get_args
 
+from specviz.trace.choices import DraftLength, Method, Rule, Settings
 from specviz.trace.errors import SpecvizError
-from specviz.trace.schema import DraftLength, Method, Rule, Settings
 
 # field: (what it is called, whole number?, least, most)
 LIMITS: dict[str, tuple[str, bool, float, float]] = {
@@ -35,6 +35,7 @@ _CHOICES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 MAX_STOPS, MAX_STOP_LENGTH = 16, 200
 MAX_NODES, MAX_DEPTH = 64, 16
+BAD_TREE = "The tree must be whole numbers above 0, such as 3 2 1: children per node at each depth."
 
 
 def check_settings(settings: Settings) -> dict[str, str]:
@@ -65,6 +66,23 @@ def require_valid(settings: Settings) -> None:
     """Raise SpecvizError with the first problem of `check_settings`, its field named."""
     for name, sentence in check_settings(settings).items():
         raise SpecvizError(sentence, field=name)
+
+
+def tree_widths(text: Any) -> tuple[int, ...] | None:
+    """Children per node at each depth from a text such as "3 2 1" or "3, 2, 1"; empty for a chain (no text or None).
+
+    None, for which `BAD_TREE` is the sentence, for anything else than whole numbers above 0 in a text. Whether the
+    tree is too large is for `check_settings` to say.
+    """
+    if text is None:
+        return ()
+    if not isinstance(text, str):
+        return None
+    words = text.replace(",", " ").split()
+    if not all(word.isascii() and word.isdigit() for word in words):
+        return None
+    widths = tuple(int(word[:9]) for word in words)  # enough to be too large; Python refuses thousands of digits
+    return widths if all(widths) else None
 
 
 def node_count(widths: Sequence[int]) -> int:

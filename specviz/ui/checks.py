@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from specviz.trace.methods import METHODS, RULES, used_settings
+from specviz.trace.methods import METHODS, OPTIONAL, RULES, used_settings
 from specviz.trace.schema import Settings
-from specviz.trace.settings import check_settings
+from specviz.trace.settings import BAD_TREE, check_settings, tree_widths
 
-# settings that only some methods and rules listen to; the others are for every run
-OPTIONAL = frozenset[str]().union(*(info.uses for info in (*METHODS.values(), *RULES.values())))
 FIELDS = OPTIONAL | {
     "method", "rule", "temperature", "top_k", "top_p", "max_new_tokens", "seed", "min_p", "repetition_penalty",
     "presence_penalty", "frequency_penalty", "stop", "chat", "control_tokens",
@@ -15,7 +13,6 @@ FIELDS = OPTIONAL | {
 MOST_CHARACTERS = 20_000
 # narrower than the engine's own limits, because a page is shared and must stay quick
 PAGE_LIMITS = {"gamma": ("Gamma", 1, 16), "max_new_tokens": ("The number of tokens", 1, 512)}
-_TREE = "The tree must be whole numbers above 0, such as 3 2 1: children per node at each depth."
 
 
 def read_settings(values: dict[str, Any]) -> tuple[Settings, dict[str, str]]:
@@ -34,7 +31,7 @@ def read_settings(values: dict[str, Any]) -> tuple[Settings, dict[str, str]]:
     settings = _with_used(raw)
     problems = check_settings(settings) | unknown | _page_problems(settings)
     if widths is None and "tree" in used_settings(settings.method, settings.rule):
-        problems["tree"] = _TREE
+        problems["tree"] = BAD_TREE
     if problem := _prompt_problem(values.get("prompt")):
         problems["prompt"] = problem
     return settings, problems
@@ -44,14 +41,6 @@ def stop_strings(text: Any) -> tuple[str, ...]:
     r"""One stop string a line; \n and \t in a line mean a new line and a tab; empty lines are skipped."""
     lines = text.splitlines() if isinstance(text, str) else []
     return tuple(line.replace("\\n", "\n").replace("\\t", "\t") for line in lines if line)
-
-
-def tree_widths(text: Any) -> tuple[int, ...] | None:
-    """Children per node at each depth from a text such as "3 2 1" or "3, 2, 1"; empty for a chain, None if bad."""
-    words = text.replace(",", " ").split() if isinstance(text, str) else []
-    if not all(word.isascii() and word.isdigit() and len(word) < 4 and int(word) for word in words):
-        return None
-    return tuple(map(int, words))
 
 
 def _unknown_choices(raw: dict[str, Any]) -> dict[str, str]:

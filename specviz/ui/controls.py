@@ -8,9 +8,9 @@ import gradio as gr
 from gradio.components import Component
 
 from specviz.models.catalog import CatalogEntry
-from specviz.trace.methods import METHODS, RULES
-from specviz.trace.schema import Method, Settings
-from specviz.ui.checks import OPTIONAL, PAGE_LIMITS
+from specviz.trace.choices import Method, Settings
+from specviz.trace.methods import METHODS, OPTIONAL, RULES
+from specviz.ui.checks import PAGE_LIMITS
 from specviz.ui.examples import Example, example_prompts
 from specviz.ui.ways import Ways, rule_choices, rule_note
 

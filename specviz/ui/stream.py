@@ -32,9 +32,8 @@ from typing import Any, Literal
 
 from specviz.analysis.rules import RuleRow
 from specviz.trace.files import to_plain
-from specviz.trace.methods import METHODS, RULES, used_settings
+from specviz.trace.methods import METHODS, OPTIONAL, RULES, used_settings
 from specviz.trace.schema import Piece, Round, Trace
-from specviz.ui.checks import OPTIONAL
 
 Source = Literal["recorded", "live", "imported"]
 Figures = dict[str, dict[str, Any]]

@@ -46,7 +46,16 @@ CSS = """
 #sv-page .sv-field { gap: 0; }
 #sv-prompt textarea { font-family: var(--font-mono); }
 #sv-page .html-container { padding: 0 !important; }
-#sv-recorded { max-height: 230px; overflow-y: auto; }
+/* a plain list, a line a run; it fades at the lower edge while it goes on below */
+#sv-recorded { max-height: min(230px, 40vh); overflow-y: auto !important; flex-shrink: 0; scrollbar-width: thin;
+  scroll-padding-bottom: 32px; }
+#sv-recorded::after { content: ""; display: block; position: sticky; bottom: -9px; height: 32px; margin: -20px 0 -9px;
+  background: linear-gradient(transparent, var(--block-background-fill)); pointer-events: none; }
+#sv-recorded label { width: 100%; padding: 3px 6px; background: none; }
+#sv-recorded label:hover, #sv-recorded label.selected { background: var(--checkbox-label-background-fill); }
+#sv-recorded .wrap { gap: 1px; padding-bottom: 20px; }
+#sv-recorded input:not(:checked) { border-color: var(--body-text-color-subdued); }
+@media (min-width: 801px) { #sv-recorded { max-height: min(360px, 40vh); } }
 #sv-status p { margin: 0; min-height: 1.4em; overflow-wrap: anywhere; }
 .sv-problem { margin: 2px 0 4px; color: #b42318; font-weight: 600; }
 .dark .sv-problem { color: #ffa198; }

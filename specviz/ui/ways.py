@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from specviz.models.catalog import CatalogEntry
+from specviz.trace.choices import DraftLength, Method, Rule, Settings
 from specviz.trace.methods import METHODS, RULES, used_settings
-from specviz.trace.schema import DraftLength, Method, Rule, Settings
-from specviz.ui.checks import tree_widths
+from specviz.trace.settings import tree_widths
 
 _LENGTHS: dict[DraftLength, str] = {
     "constant": "always gamma",

@@ -98,6 +98,14 @@ def test_a_block_that_was_cut_cannot_stand_beyond_the_cut():
     assert acceptance_over_run([record], "block").expected == pytest.approx([expected])
 
 
+def test_a_block_whose_accepted_token_ended_the_output_cannot_stand_beyond_it():
+    ended, went_on = made_round(0, "yy..", chance=0.5), made_round(1, "yy..", chance=0.5)
+    ended.emitted.pop()  # no token of the target's own: the second draft ended the text
+    reach = survival([0.5] * 4)
+    run = acceptance_over_run([ended, went_on], "block")
+    assert run.expected == pytest.approx([sum(reach[:2]), sum(reach[:2]) + sum(reach)])
+
+
 def test_typical_acceptance_compares_p_with_its_threshold():
     """Case 48: in a flat p a token of 0.09 or less can pass; in a sharp one epsilon decides."""
     flat = drafted(0, [0.05] * 20, [0.05] * 20)

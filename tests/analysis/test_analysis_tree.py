@@ -91,6 +91,15 @@ def test_rounds_without_a_match_are_plain():
 @pytest.mark.parametrize("settings", [{"temperature": 0.0}, {"temperature": 1.0}])
 def test_under_a_rule_that_changes_the_output_the_lanes_are_not_compared(settings):
     trace = made_trace([made_round(0, "yn")], plain_rounds(2, 0.1), rule="typical", **settings)
+    trace.provenance.rule = "typical"
     assert agreement(trace) == "Typical acceptance changes the output, so the lanes are not compared."
-    trace.settings = Settings(rule="block", **settings)
+    trace.provenance.rule = "block"
     assert "not compared" not in agreement(trace)
+
+
+@pytest.mark.parametrize("rule", ["none", "a rule of another program"])
+def test_a_rule_that_was_asked_for_but_did_not_run_hides_no_comparison(rule):
+    """With gamma 0, or where the page falls back to plain decoding, nothing is accepted by any rule."""
+    trace = made_trace(plain_rounds(2, 0.1), plain_rounds(2, 0.1), rule="typical", gamma=0)
+    trace.provenance.rule = rule
+    assert agreement(trace) == "Both lanes wrote the same tokens."

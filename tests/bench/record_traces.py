@@ -1,7 +1,7 @@
 """Record the runs that the page opens on.
 
 python tests/bench/record_traces.py embedded          the runs of tiny-code, one per method on one prompt
-python tests/bench/record_traces.py qwen --target DIR --draft DIR
+python tests/bench/record_traces.py qwen --target DIR [--draft DIR] [NAME ...]
 
 Run by hand on an idle machine; writes assets/traces/*.json.gz. Every figure in them is measured there.
 """
@@ -123,7 +123,8 @@ def main() -> None:
     else:
         pair = specviz.load_pair(target=options.target, draft=options.draft)
         for info, name in zip((pair.target_info, pair.draft_info), options.models, strict=True):
-            info.name, info.source = name, options.source
+            if info is not None:
+                info.name, info.source = name, options.source
         pair.name = "qwen2.5-coder"
     for name in options.names or runs:
         _record(pair, name, runs[name])

@@ -18,8 +18,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import specviz
-from specviz.analysis.rules import rule_rows
+import specviz  # noqa: E402
+from specviz.analysis.rules import rule_rows  # noqa: E402
 
 PROMPTS = ROOT / "assets" / "models" / "tiny-code" / "held_out_prompts.json"
 RULES = ("rejection", "block", "match", "greedy-draft")

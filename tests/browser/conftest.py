@@ -45,6 +45,7 @@ WAYS = {
     "block": ways.under("block"),
     "typical": ways.under("typical"),
     "match": ways.under("match"),
+    "fallen back": ways.fallen_back(),
 }
 LINES = {name: wire.lines(trace, run_id=name) for name, trace in TRACES.items()}
 LINES |= {name: replay_lines(trace, "recorded").splitlines(keepends=True) for name, trace in WAYS.items()}

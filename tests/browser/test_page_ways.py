@@ -129,3 +129,18 @@ def test_many_recorded_runs_leave_the_player_on_a_phones_first_screen(page, url)
     expect(screen.player).to_contain_text("6 target passes")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert screen.player.bounding_box()["y"] < 800
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_many_recorded_runs_are_a_list_whose_last_can_be_seen_and_chosen(page, url, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    screen = Screen(page, url)
+    rows = page.locator("#sv-recorded label")
+    ends = "e => [e.getBoundingClientRect().top, e.getBoundingClientRect().bottom]"
+    top, bottom = page.locator("#sv-recorded").evaluate(ends)
+    whole = sum(row[1] <= bottom for row in (rows.nth(k).evaluate(ends) for k in range(rows.count())))
+    assert whole >= 6
+    rows.last.click()
+    assert top <= rows.last.evaluate(ends)[0] < rows.last.evaluate(ends)[1] <= bottom
+    expect(screen.player.locator(".tree-view")).to_be_visible()
+    assert page.get_by_role("button", name="Run", exact=True).evaluate(ends)[1] <= 800

@@ -33,6 +33,16 @@ def full_round(trace: Trace) -> Round:
     return next(r for r in trace.rounds if r.accepted and r.emitted[-1].origin == "resampled")
 
 
+def later_sibling(trace: Trace, before: str, verdicts: tuple[str, ...], turn: int = 1) -> tuple[Round, int]:
+    """A node with one of these verdicts, after at least `turn` siblings of which the last has the verdict `before`."""
+    for record in trace.rounds:
+        for k, token in enumerate(record.drafted):
+            older = [d.verdict for d in record.drafted[:k] if d.parent == token.parent]
+            if len(older) >= turn and older[-1] == before and token.verdict in verdicts:
+                return record, k
+    raise AssertionError("no such node")
+
+
 def refused(record: Round) -> list[int]:
     """Tries that failed where the round ended, and what was cut."""
     last = max((k for k, d in enumerate(record.drafted) if d.verdict == "accepted"), default=-1)
@@ -105,13 +115,28 @@ def test_the_walk_through_the_tries(show: Show) -> None:
 
 def test_a_later_try_is_drawn_with_what_was_left_of_p(show: Show) -> None:
     page, trace = show("tree"), TRACES["tree"]
-    record, k = next((r, k) for r in trace.rounds for k, d in enumerate(r.drafted) if d.p_left is not None)
+    record, k = later_sibling(trace, "rejected", JUDGED)
     scrub(page, record.index + 1)
     page.locator(f"#sp .node[data-node='{k}']").click()
+    expect(page.locator("#sp .token-detail")).to_contain_text("p left once the siblings before are refused")
     before = max(j for j in range(k) if record.drafted[j].parent == record.drafted[k].parent)
     top = record.drafted[before].residual_top
     row = page.locator("#sp .token-detail .bar-row", has_text=shown(trace.pieces[top.ids[0]].text)).first
     assert row.locator(".number").first.text_content() == prob(top.probs[0])
+
+
+def test_a_sibling_after_an_accepted_one_is_drawn_with_p_itself(show: Show) -> None:
+    """What the accepted sibling would have left was not recorded, and an older residual is not it."""
+    page, trace = show("wide tree"), TRACES["wide tree"]
+    record, k = later_sibling(trace, "accepted", ("not_judged",), turn=2)
+    token = record.drafted[k]
+    scrub(page, record.index + 1)
+    page.locator(f"#sp .node[data-node='{k}']").click()
+    detail = page.locator("#sp .token-detail")
+    said = f"p left once the siblings before are refused: {prob(token.p_left)} (p itself: {prob(token.p)})"
+    expect(detail).to_contain_text(said)
+    row = detail.locator(".bar-row", has_text=shown(trace.pieces[token.p_top.ids[0]].text)).first
+    assert row.locator(".number").first.text_content() == prob(token.p_top.probs[0])
 
 
 def test_arrow_keys_move_in_the_tree_and_not_the_player(show: Show) -> None:
@@ -235,6 +260,22 @@ def test_a_rule_that_changes_the_output_is_marked_and_claims_nothing(show: Show)
     assert "so the lanes are not compared" in text
     assert not any(claim in text for claim in ("the distribution is the same", "wrote the same", "lossless", "equal"))
     expect(show("block").locator("#sp .title-row .changes")).to_be_hidden()
+
+
+@pytest.mark.parametrize("name", ["typical", "match"])
+def test_tokens_that_were_not_judged_have_their_chance(show: Show, name: str) -> None:
+    page = show(name)
+    record = next(r for r in TRACES[name].rounds if r.drafted and r.drafted[-1].verdict == "not_judged")
+    scrub(page, record.index + 1)
+    expected = [prob(token.accept_prob) for token in record.drafted if token.verdict == "not_judged"]
+    assert page.locator("#sp .inspector tr.not_judged td.c-accept").all_text_contents() == expected
+
+
+def test_a_rule_that_did_not_run_is_not_shown(show: Show) -> None:
+    page = show("fallen back")
+    expect(page.locator("#sp .title-row .changes")).to_be_hidden()
+    expect(page.locator("#sp .inspector th.c-accept")).to_have_text("min(1, p/q)")
+    assert "not compared" not in page.locator("#sp").inner_text()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -179,8 +179,8 @@ def provenance(plain: bool = False) -> schema.Provenance:
         python="3.11.9",
         machine="a table in tests/browser",
         threads=2,
-        method="plain" if plain else "draft model",
-        rule="rejection sampling",
+        method="plain" if plain else "draft-model",
+        rule="none" if plain else "rejection",
         target=target,
         draft=None if plain else draft,
     )

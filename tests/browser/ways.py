@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import traces
 
-from specviz.trace import schema
+from specviz.trace import choices, schema
 
 Row = list[float]
 SETTINGS = schema.Settings(max_new_tokens=40, temperature=0.8)
@@ -41,18 +41,21 @@ def node(p: Row, q: Row, token: int, parent: int | None, verdict: str = "not_jud
 
 
 def tree_of(place: int, widths: tuple[int, ...], numbers: traces.Numbers) -> list[schema.Drafted]:
-    """Nodes drawn without replacement, breadth first."""
+    """Nodes drawn without replacement, breadth first, each with its chance once its earlier siblings are refused."""
     nodes: list[schema.Drafted] = []
     parents = [-1]
     for depth, width in enumerate(widths):
         p, before, parents = traces.target_at(place + depth), parents, []
         for parent in before:
-            q = traces.draft_at(place + depth)
-            for _ in range(width):
+            q, left = traces.draft_at(place + depth), p
+            for turn in range(width):
                 token = traces.draw(q, numbers.next())
-                nodes.append(node(p, q, token, parent))
+                row = node(p, q, token, parent)
+                row.p_left = traces.brief(left[token]) if turn else None
+                row.accept_prob = traces.brief(min(1.0, left[token] / q[token]))
+                nodes.append(row)
                 parents.append(len(nodes) - 1)
-                q = without(q, token)
+                q, left = without(q, token), left_of(left, q)
     return nodes
 
 
@@ -61,10 +64,8 @@ def judge_tree(nodes: list[schema.Drafted], place: int, numbers: traces.Numbers)
     emitted, at, depth = [], -1, 0
     while True:
         p, children = traces.target_at(place + depth), [k for k, d in enumerate(nodes) if d.parent == at]
-        for turn, k in enumerate(children):
+        for k in children:
             token, q = nodes[k], full_q(nodes, k, place + depth)
-            token.p_left = traces.brief(p[token.id]) if turn else None
-            token.accept_prob = traces.brief(min(1.0, p[token.id] / q[token.id]))
             token.uniform = traces.brief(numbers.next())
             if token.uniform < token.accept_prob:
                 token.verdict = "accepted"
@@ -106,7 +107,7 @@ def tree(widths: tuple[int, ...] = (3, 2, 1), seed: int = 3, tokens: int = 40) -
     return _titled(traces.finished(settings, prompt, rounds, title="A tree"), "draft-model")
 
 
-def copied(prompt_tokens: int = 84, method: schema.Method = "prompt-lookup") -> schema.Trace:
+def copied(prompt_tokens: int = 84, method: choices.Method = "prompt-lookup") -> schema.Trace:
     """Prompt lookup: the listing repeats itself, so every draft is a copy from one listing before; a first round
     finds no match. In a composite run the draft model drafts every third round."""
     period, settings = len(traces.LISTING), replace(SETTINGS, method=method, gamma=4)
@@ -172,7 +173,7 @@ def other_tokenizer() -> schema.Trace:
     return _titled(trace, "cross-tokenizer")
 
 
-def under(rule: schema.Rule, **settings) -> schema.Trace:
+def under(rule: choices.Rule, **settings) -> schema.Trace:
     """A chain under another rule, as its recorder would write it: typical and match compare no uniform."""
     trace = traces.example(24, seed=6, rule=rule, **settings)
     for record in trace.rounds:
@@ -180,7 +181,15 @@ def under(rule: schema.Rule, **settings) -> schema.Trace:
             token.match, token.best, token.block = 0.25, 0.5, min(1.0, token.accept_prob)
             if rule in ("typical", "match"):
                 token.uniform = None
+                token.accept_prob = token.p if rule == "match" else float(token.p > 0.09)
     return _titled(trace, "draft-model", rule)
+
+
+def fallen_back() -> schema.Trace:
+    """A run that asked for a rule that changes the output, but ran as plain decoding."""
+    trace = traces.example(12, gamma=0, rule="typical")
+    trace.provenance = traces.provenance(plain=True)
+    return trace
 
 
 def _titled(trace: schema.Trace, method: str, rule: str = "rejection", draft: bool = True) -> schema.Trace:

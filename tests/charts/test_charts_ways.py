@@ -4,7 +4,8 @@ import plotly.graph_objects as go
 import pytest
 from made import made_round, made_trace
 
-from specviz.charts.lens import exit_lens, used_exit
+from specviz.analysis.ways import used_exit
+from specviz.charts.lens import exit_lens
 from specviz.charts.run import acceptance, beta_over_run, run_charts
 from specviz.trace.schema import Exit
 
@@ -29,9 +30,27 @@ def test_the_lens_shows_both_measures_and_marks_the_exit():
     go.Figure(data=chart["data"], layout=chart["layout"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "text, p and q at temperature 1 without filters, as the run is greedy. The"),
+        ({"temperature": 0.7}, "text, p and q processed as in the run. The"),
+        (
+            {"temperature": 0.7, "presence_penalty": -0.5},
+            "text, p and q processed as in the run, penalties left out. The",
+        ),
+        ({"repetition_penalty": 1.1}, "as the run is greedy, penalties left out. The"),
+        ({"frequency_penalty": 0.1}, "as the run is greedy, penalties left out. The"),
+    ],
+)
+def test_the_lens_says_under_what_it_was_read(settings, said):
+    assert said in exit_lens(lens_trace(**settings))["note"]
+
+
 def test_no_exit_given_means_a_quarter():
     assert used_exit(lens_trace()) == 1
     assert used_exit(made_trace([])) is None
+    assert len(exit_lens(lens_trace(exit_layer=9))["data"]) == 2, "a trace may come from anywhere"
 
 
 def test_without_a_lens_there_is_no_chart():

@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -74,6 +75,28 @@ def test_traces_that_contradict_themselves_are_refused():
     nested.baseline.baseline = trace()
     with pytest.raises(SpecvizError, match="nested"):
         files.check(nested)
+
+
+@pytest.mark.parametrize(
+    ("parents", "fits"),
+    [
+        ([None, None], True), ([-1, -1], True), ([-1, 0], True),
+        ([7, 0], False), ([0, 0], False), ([-1, 1], False), ([-1, None], False), ([None, 0], False),
+    ],
+)  # fmt: skip
+def test_a_parent_must_stand_before_its_child(parents, fits):
+    for lane in ("rounds", "baseline"):
+        whole = trace(baseline=True)
+        rounds = whole.rounds if lane == "rounds" else whole.baseline.rounds
+        rounds[0].drafted = [
+            replace(d, parent=parent) for d, parent in zip(trace().rounds[0].drafted, parents, strict=True)
+        ]
+        whole.baseline.pieces = whole.pieces
+        if fits:
+            assert files.loads(files.dumps(whole)) == whole
+        else:
+            with pytest.raises(SpecvizError, match="names a parent that does not stand before it"):
+                files.loads(files.dumps(whole))
 
 
 def test_numbers_out_of_range_are_refused():

@@ -6,9 +6,10 @@ import pytest
 from made import made_round, made_trace
 
 from specviz.models.catalog import CatalogEntry
-from specviz.trace.methods import METHODS
+from specviz.trace.methods import METHODS, OPTIONAL
 from specviz.trace.schema import Copied, Exit, Settings
-from specviz.ui.checks import OPTIONAL, read_settings, tree_widths
+from specviz.trace.settings import tree_widths
+from specviz.ui.checks import read_settings
 from specviz.ui.controls import Controls
 from specviz.ui.ways import Ways, rule_choices, rule_note
 from specviz.ui.writer import replay_lines
@@ -50,6 +51,7 @@ def test_values_that_are_not_used_do_not_fail_a_run():
     [
         ("method", "magic", {}), ("method", None, {}), ("rule", ["match"], {}),
         ("tree", "3 x", {}), ("tree", "0 2", {}), ("tree", "9 9", {}), ("tree", "2 -1", {}),
+        ("tree", [3, 2], {}), ("tree", 3, {}), ("tree", "9" * 5000, {}),
         ("draft_length", "sometimes", {}), ("confidence", 1.5, {"draft_length": "confidence"}),
         ("ngram_max", 0, {"method": "prompt-lookup"}), ("ngram_tie", "middle", {"method": "composite"}),
         ("exit_layer", 0, {"method": "early-exit"}), ("exit_layer", 1.5, {"method": "early-exit"}),
@@ -66,7 +68,7 @@ def test_each_bad_value_gets_one_sentence_at_its_field(field, value, more):
 def test_trees_are_read_with_blanks_or_commas():
     assert tree_widths("3, 2 1") == (3, 2, 1)
     assert tree_widths("") == tree_widths(None) == ()
-    assert tree_widths("2.5") is tree_widths("²") is None
+    assert tree_widths("2.5") is tree_widths("²") is tree_widths((3, 2)) is None
 
 
 def test_an_empty_exit_layer_is_a_quarter():
