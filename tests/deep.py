@@ -2,10 +2,11 @@
 
 import copy
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import torch
-from tiny import FAMILIES, build
+from tiny import FAMILIES, TableModel, build, pair_states
 
 LAYERS = 4
 _NORMS = ("model.norm", "transformer.ln_f", "gpt_neox.final_layer_norm", "model.decoder.final_layer_norm")
@@ -41,3 +42,47 @@ def state(model: Any) -> list[tuple]:
         (name, id(part), sorted((key, id(value)) for key, value in vars(part).items()), len(part._forward_hooks))
         for name, part in model.named_modules()
     ]
+
+
+class LayeredTable(TableModel):
+    """Two layers made of tables, for early exit to cut: the first says what a TableModel says, the second corrects it.
+
+    The first layer makes hidden states that are one-hot of the last two ids, the second adds to each what `mix`
+    [V * V, V * V] makes of the state one place earlier, and the head reads the table. Both layers read what they need
+    from the cache, so a wrong rollback in either gives wrong logits.
+    """
+
+    def __init__(self, table: torch.Tensor, mix: float = 0.15, seed: int = 7) -> None:
+        super().__init__(table)
+        width = len(table) ** 2
+        self.mix = mix * torch.randn(width, width, generator=torch.Generator().manual_seed(seed))
+        self.layers = torch.nn.ModuleList([_Pairs(), _Mix(self.mix)])
+        self.layers[0].__dict__["table"] = self  # not as a module: the model would own itself
+        self.config.get_text_config().num_hidden_layers = 2
+
+    def forward(self, input_ids: torch.Tensor, cache: Any = None, use_cache: bool = True) -> Any:
+        states = input_ids
+        for layer in self.layers:
+            states = layer(states, cache)
+        return SimpleNamespace(logits=states @ self.table.flatten(0, 1))
+
+    def row(self, prefix: Sequence[int]) -> torch.Tensor:
+        first, before = [0, *prefix][-3:-1]
+        vocab = len(self.table)
+        return super().row(prefix) + self.mix[first * vocab + before] @ self.table.flatten(0, 1)
+
+
+class _Pairs(torch.nn.Module):
+    def forward(self, input_ids: torch.Tensor, cache: Any) -> torch.Tensor:
+        return pair_states(self.table, input_ids, cache)
+
+
+class _Mix(torch.nn.Module):
+    def __init__(self, mix: torch.Tensor) -> None:
+        super().__init__()
+        self.mix = mix
+
+    def forward(self, states: torch.Tensor, cache: Any) -> torch.Tensor:
+        seen = cache.update(states[:, None], states[:, None], 1)[0][0, 0]
+        earlier = torch.cat([torch.zeros_like(seen[:1]), seen[:-1]])[-states.shape[1] :]
+        return states + earlier @ self.mix

@@ -22,6 +22,8 @@ from transformers import (
     Qwen3Config,
 )
 
+from specviz.models.medusa import MedusaHeads
+
 IDS = [5, 6, 7, 8, 9, 10, 11, 7, 8]  # the tail 7, 8 repeats
 VOCAB = 97
 _NO_SPECIALS = {"bos_token_id": None, "eos_token_id": None, "pad_token_id": None}
@@ -136,20 +138,81 @@ class TableModel(torch.nn.Module):
     def forward(
         self, input_ids: torch.Tensor, cache: Any, use_cache: bool = True, attention_mask: torch.Tensor | None = None
     ) -> Any:
+        before, last = self.last_two(input_ids, cache, attention_mask)
+        return SimpleNamespace(logits=self.table[before, last][None])
+
+    def last_two(self, input_ids: torch.Tensor, cache: Any, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """The id before each of `input_ids` [1, n], as the cache and the mask of a tree have it, and the id, [2, n]."""
         self.calls += 1
         if self.hook:
             self.hook(input_ids[0].tolist())
         states = input_ids[:, None, :, None].float()
         seen = cache.update(states, states, 0)[0][0, 0, :, 0].long()
         before = torch.cat([torch.zeros(1, dtype=torch.long), seen[:-1]])
-        if attention_mask is not None:  # a tree: the last id that a row sees before its own is that of its parent
-            for row, visible in enumerate(attention_mask[0, 0] == 0, start=len(seen) - input_ids.shape[1]):
+        if mask is not None:  # a tree: the last id that a row sees before its own is that of its parent
+            for row, visible in enumerate(mask[0, 0] == 0, start=len(seen) - input_ids.shape[1]):
                 earlier = visible.nonzero()[:-1, 0]
                 before[row] = seen[earlier[-1]] if len(earlier) else 0
-        return SimpleNamespace(logits=self.table[before, seen][None, -input_ids.shape[1] :])
+        return torch.stack([before, seen])[:, -input_ids.shape[1] :]
+
+    def row(self, prefix: Sequence[int]) -> torch.Tensor:
+        """Logits [V] after `prefix` (at least two ids), read from the table: for oracles."""
+        return self.table[prefix[-2], prefix[-1]]
 
 
-def table_model(vocab: int, seed: int, scale: float = 1.5, **options: Any) -> TableModel:
-    """A random TableModel."""
+class HeadedTable(TableModel):
+    """A table as an output layer over hidden states that are one-hot of the last two ids, for Medusa heads to read."""
+
+    def __init__(self, table: torch.Tensor) -> None:
+        super().__init__(table)
+        vocab = len(table)
+        self.lm_head = torch.nn.Linear(vocab * vocab, vocab, bias=False).requires_grad_(False)
+        self.lm_head.weight.copy_(table.reshape(-1, vocab).T)
+
+    def get_output_embeddings(self) -> torch.nn.Linear:
+        return self.lm_head
+
+    def forward(
+        self, input_ids: torch.Tensor, cache: Any, use_cache: bool = True, attention_mask: torch.Tensor | None = None
+    ) -> Any:
+        return SimpleNamespace(logits=self.lm_head(pair_states(self, input_ids, cache, attention_mask)))
+
+
+def pair_states(
+    model: TableModel, input_ids: torch.Tensor, cache: Any, mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Hidden states of a table model: one-hot of the last two ids, [1, n, V * V]."""
+    vocab = len(model.table)
+    before, last = model.last_two(input_ids, cache, mask)
+    return torch.nn.functional.one_hot(before * vocab + last, vocab**2).to(model.dtype)[None]
+
+
+def table_model(vocab: int, seed: int, scale: float = 1.5, kind: type[TableModel] = TableModel, **options: Any) -> Any:
+    """A random TableModel, or one of its kinds."""
     random = torch.Generator().manual_seed(seed)
-    return TableModel(scale * torch.randn((vocab,) * 3, generator=random), **options)
+    return kind(scale * torch.randn((vocab,) * 3, generator=random), **options)
+
+
+def heads(count: int, hidden: int = 32, scale: float = 0.3, own: int | None = None, seed: int = 0) -> MedusaHeads:
+    """Random Medusa heads; own: the width of an output layer for each."""
+    random = torch.Generator().manual_seed(seed)
+    weight = scale * torch.randn(1, count, hidden, hidden, generator=random)
+    bias = scale * torch.randn(1, count, hidden, generator=random)
+    output = None if own is None else torch.randn(count, own, hidden, generator=random)
+    return MedusaHeads(weight, bias, output).requires_grad_(False)
+
+
+@torch.no_grad()
+def fitted_heads(count: int, target: Any, texts: Sequence[Sequence[int]]) -> MedusaHeads:
+    """Medusa heads whose own output layers fit what follows in `texts` by least squares: sometimes right."""
+    target = copy.deepcopy(target)  # transformers records hidden states with hooks that stay in the model
+    states, following = [], []
+    for ids in map(torch.tensor, texts):
+        hidden = target(ids[None], output_hidden_states=True).hidden_states[-1][0]
+        states.append(hidden[: -count - 1])
+        following.append(ids[2:].unfold(0, count, 1))
+    wanted = torch.nn.functional.one_hot(torch.cat(following), VOCAB).float()
+    output = torch.linalg.lstsq(torch.cat(states), wanted.flatten(1)).solution  # [H, count * V]
+    width = len(output)
+    identity = torch.zeros(1, count, width, width), torch.zeros(1, count, width)
+    return MedusaHeads(*identity, output.view(width, count, VOCAB).permute(1, 2, 0).contiguous()).requires_grad_(False)

@@ -176,11 +176,12 @@ def typical(judged: Judged) -> Outcome:
         here = [child for child in judged.children(node) if judged.own[0][child] > least]
         passed.update(here)
         ends += here
-    path, row = judged.proposal.path(best), judged.p[best + 1]
+    path = judged.proposal.path(best)
     near = [child for node in (-1, *path) for child in judged.children(node)]
     failed = [child for child in near if child not in passed]
     tried = dict.fromkeys(path, 1.0) | dict.fromkeys(failed, 0.0)
-    return Outcome(path, sample(row, judged.draw), tried, dict.fromkeys(failed, row))
+    own = {child: judged.p[judged.proposal.parents[child] + 1] for child in failed}  # p where it would have stood
+    return Outcome(path, sample(judged.p[best + 1], judged.draw), tried, own)
 
 
 def typical_threshold(p: Tensor, settings: Settings) -> float:

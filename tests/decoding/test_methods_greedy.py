@@ -2,16 +2,22 @@
 
 import pytest
 import torch
-from tiny import FAMILIES, IDS, VOCAB, build, noised
+from tiny import FAMILIES, IDS, VOCAB, TableModel, build, noised
 
 import specviz
 from specviz import Settings
+from specviz.trace.methods import METHODS, RULES
 
 PROMPTS, TOKENS = 100, 10
-RULES = ("rejection", "greedy-draft", "match", "block", "typical")
-TREES = ((3, 2), (4,), (2, 2, 1), (1, 1, 1))
-WAYS = [{"method": method, "rule": rule} for method in ("draft-model", "prompt-lookup", "composite") for rule in RULES]
-WAYS += [{"tree": tree, "rule": rule} for tree in TREES for rule in RULES if rule != "block"]
+TREES = {"draft-model": ((3, 2), (4,), (2, 2, 1), (1, 1, 1)), "medusa": ((2, 2), (1, 1, 1))}
+WAYS = [{"method": method, "rule": rule} for method in METHODS for rule in RULES]
+WAYS += [
+    {"method": method, "tree": tree, "rule": rule}
+    for method, trees in TREES.items()
+    for tree in trees
+    for rule, info in RULES.items()
+    if info.trees
+]
 WAYS += [{"draft_length": "confidence", "confidence": 0.5}, {"draft_length": "heuristic"}]
 
 
@@ -26,22 +32,16 @@ def prompts(count: int) -> list[list[int]]:
 
 
 @pytest.fixture(scope="module")
-def pair():
-    target = build()
-    return specviz.Pair(target, noised(target, 0.1))
-
-
-@pytest.fixture(scope="module")
-def plain(pair):
+def plain(equipped):
     settings = Settings(max_new_tokens=TOKENS)
-    return [specviz.decode_plain(pair, prompt, settings).finish().output_ids for prompt in prompts(PROMPTS)]
+    return [specviz.decode_plain(equipped, prompt, settings).finish().output_ids for prompt in prompts(PROMPTS)]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: " ".join(map(str, way.values())))
-def test_every_way_writes_what_plain_decoding_writes(pair, plain, way):
+def test_every_way_writes_what_plain_decoding_writes(equipped, plain, way):
     accepted = drafted = 0
     for n, (prompt, expected) in enumerate(zip(prompts(PROMPTS), plain, strict=True)):
-        trace = specviz.speculate(pair, prompt, Settings(1 + n % 6, TOKENS, **way)).finish()
+        trace = specviz.speculate(equipped, prompt, Settings(1 + n % 6, TOKENS, **way)).finish()
         assert trace.output_ids == expected
         accepted += sum(r.accepted for r in trace.rounds)
         drafted += sum(len(r.drafted) for r in trace.rounds)
@@ -64,6 +64,17 @@ def test_a_tree_of_the_targets_own_copy_is_accepted_to_its_depth(temperature):
     trace = specviz.speculate(pair, IDS, Settings(3, 13, temperature, tree=(2, 2, 1), seed=4)).finish()
     assert [r.accepted for r in trace.rounds] == [3, 3, 3, 0]
     assert trace.rounds[-1].emitted[0].origin == "plain"  # one token left: nothing to draft
+
+
+@pytest.mark.parametrize("tree", [(1, 1), (2, 2), (3,)])
+def test_of_equal_scores_a_tree_drafts_the_one_that_the_target_takes(tree):
+    """Whole numbers as logits: nearly every row has a tie at the top, and greedy takes the lowest id."""
+    table = torch.randint(0, 3, (12, 12, 12), generator=torch.Generator().manual_seed(0)).float()
+    assert ((table == table.amax(-1, keepdim=True)).sum(-1) > 1).float().mean() > 0.9
+    pair = specviz.Pair(TableModel(table), TableModel(table))
+    for prompt in ([1, 2], [3, 4], [7, 7]):
+        trace = specviz.speculate(pair, prompt, Settings(max_new_tokens=31, tree=tree)).finish()
+        assert [r.accepted for r in trace.rounds[:10]] == [len(tree)] * 10
 
 
 def test_recorded_tree_rows_are_those_of_forwards_of_their_own():

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tiny import IDS, build, byte_tokenizer, noised, table_model, tokenizer
+from tiny import IDS, TableModel, build, byte_tokenizer, heads, noised, table_model, tokenizer
 
 import specviz
 from specviz import Settings, SpecvizError
@@ -65,8 +65,6 @@ def test_drafting_stops_at_an_end_id_and_goes_on_in_the_next_round():
 
 
 def TableWithEnd(table, end):  # noqa: N802
-    from tiny import TableModel
-
     model = TableModel(table)
     model.config.eos_token_id = end
     return model
@@ -156,3 +154,49 @@ def test_speculating_without_a_draft_is_refused_in_words():
     assert (
         len(specviz.speculate(specviz.Pair(build()), IDS, Settings(gamma=0, max_new_tokens=3)).finish().output_ids) == 3
     )
+
+
+TREES = [(1, 1, 1), (2, 2), (4,), (2, 2, 1)]
+
+
+def pair_for_trees(target, method, text=None):
+    """A copy, so that whole paths are accepted, or heads that are nearly never right."""
+    draft, medusa = (build(), None) if method == "draft-model" else (None, heads(3))
+    return specviz.Pair(target, draft, text, medusa=medusa)
+
+
+@pytest.mark.parametrize("tree", TREES)
+@pytest.mark.parametrize("method", ["draft-model", "medusa"])
+def test_trees_end_where_plain_decoding_ends(target, method, tree):
+    """At an end id or a stop string at every place of a path, and at every small budget."""
+    ids, text = plain_ids(target), tokenizer()
+    assert len(set(ids[:5])) == 5, "an end must not occur earlier"
+    pair = pair_for_trees(target, method, text)
+    cases = [(pair, {"max_new_tokens": budget}, "budget", budget) for budget in (1, 2, 3, 4)]
+    cases += [(pair_for_trees(with_eos(ids[i]), method), {}, "eos", i + 1) for i in range(5)]
+    cases += [(pair, {"stop": (f"w{ids[i]}w{ids[i + 1]}",)}, "stop", i + 2) for i in range(4)]
+    for ended, changes, finish, count in cases:
+        settings = Settings(**{"max_new_tokens": 12, "method": method, "tree": tree} | changes)
+        for trace in run_both(ended, settings):
+            assert (trace.output_ids, trace.finish) == (ids[:count], finish)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_an_end_id_among_the_siblings_has_no_children_and_ends_nothing_unless_it_is_taken(target, temperature):
+    """The end is what the draft, a copy, likes second best at first: a node, and at T = 0 never the output's."""
+    row = target(torch.tensor([IDS])).logits[0, -1]
+    end = int(row.topk(2).indices[1])
+    pair = specviz.Pair(with_eos(end), build())
+    found = 0
+    for seed in range(1 if temperature == 0 else 20):
+        settings = Settings(max_new_tokens=6, temperature=temperature, tree=(3, 2, 1), seed=seed)
+        trace = specviz.speculate(pair, IDS, settings).finish()
+        for record in trace.rounds:
+            ends = [i for i, d in enumerate(record.drafted) if d.id == end]
+            assert not any(d.parent in ends for d in record.drafted)
+            found += len(ends)
+        assert (trace.finish == "eos") == (trace.output_ids[-1] == end)
+        assert end not in trace.output_ids[:-1]
+        if temperature == 0:
+            assert trace.output_ids == specviz.decode_plain(pair, IDS, settings).finish().output_ids
+    assert found
