@@ -7,7 +7,6 @@ family's tokens and checkpoints reads these too.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,7 @@ from specviz.models.foreign import shared_ids
 from specviz.training.blocks import FastLlama
 from specviz.training.data import Batches, read_tokens
 from specviz.training.family import DRAFT_LAYERS, MAX_LENGTH, Files, new_model, tiny_config
-from specviz.training.loop import Run, Stop
-from specviz.training.loop import train as run_training
+from specviz.training.loop import Run
 from specviz.training.optim import Optimizers, Schedule
 from specviz.training.parallel import rank
 from specviz.training.stages import (
@@ -30,8 +28,8 @@ from specviz.training.stages import (
     DRAFT_WARMUP,
     TOKENS_A_STEP,
     draft_tokens,
+    finish_run,
     held_out_evaluation,
-    save_final,
 )
 from specviz.training.tokenizer import END_OF_TEXT, as_transformers, save_tokenizer
 
@@ -131,10 +129,7 @@ def train_foreign(files: Files, tokens: int) -> None:
         checkpoint=mine.draft_run,
         windows=TOKENS_A_STEP // MAX_LENGTH,
     )
-    progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
-    if done and rank() == 0:
-        save_final(mine.draft, model, asdict(progress))
-        mine.draft_run.unlink()
+    finish_run(run, steps, mine.draft, {})
 
 
 def load_foreign(files: Files) -> LlamaForCausalLM:

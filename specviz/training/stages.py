@@ -163,6 +163,17 @@ def save_final(path: Path, model: nn.Module, progress: dict[str, float]) -> None
     torch.save({"model": model.state_dict(), "progress": progress}, path)
 
 
+def finish_run(run: Run, steps: int, final: Path, earlier: dict[str, float]) -> None:
+    """Train to the end of a run that is not continued later: its result replaces its checkpoint.
+
+    earlier: steps, tokens and seconds of the run whose result this one started from.
+    """
+    progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
+    if done and rank() == 0:
+        save_final(final, run.model, summed(earlier, asdict(progress)))
+        run.checkpoint.unlink()
+
+
 def summed(earlier: dict[str, float], now: dict[str, float]) -> dict[str, float]:
     """Steps, tokens and seconds of a run that started from an earlier run's result."""
     return {name: value + earlier.get(name, 0) for name, value in now.items()}
@@ -229,10 +240,7 @@ def train_draft(files: Files, tokens: int) -> None:
         checkpoint=files.draft_run,
         windows=TOKENS_A_STEP // MAX_LENGTH,
     )
-    progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
-    if done and rank() == 0:
-        save_final(files.draft, model, summed(earlier, asdict(progress)))
-        files.draft_run.unlink()
+    finish_run(run, steps, files.draft, earlier)
 
 
 def train_heads(files: Files, tokens: int) -> None:
@@ -250,7 +258,4 @@ def train_heads(files: Files, tokens: int) -> None:
         checkpoint=files.heads_run,
         windows=TOKENS_A_STEP // MAX_LENGTH,
     )
-    progress, done = run_training(run, steps * TOKENS_A_STEP, Stop())
-    if done and rank() == 0:
-        save_final(files.heads, heads, asdict(progress))
-        files.heads_run.unlink()
+    finish_run(run, steps, files.heads, {})

@@ -66,7 +66,7 @@ PROMPT = """def read_users(path):
 
 
 def read_groups(path):"""
-SAME = specviz.Settings(gamma=3, max_new_tokens=64, temperature=0.8, seed=3)
+SAME = specviz.Settings(gamma=3, max_new_tokens=64, temperature=0.8, seed=5)
 EMBEDDED: dict[str, dict[str, Any]] = {
     name: {"title": title, "about": about, "prompt": PROMPT, "settings": replace(SAME, **way)}
     for name, title, about, way in [
