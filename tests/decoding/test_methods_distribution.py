@@ -112,13 +112,14 @@ def test_a_tree_whose_siblings_record_the_whole_q_is_found(monkeypatch):
         return list({token: (token, q) for token, q in reversed(rows)}.values())[::-1]
 
     monkeypatch.setattr(Draft, "_drawn", distinct)  # without replacement, but recorded as if with
-    assert p_value(("draft-model", "rejection", "", {"tree": (3,)})) < 1e-6
+    assert p_value(("draft-model", "rejection", "", {"tree": (3,)}), 2 * RUNS) < 1e-6
 
 
 @pytest.mark.parametrize("method", ["draft-model", "medusa", "early-exit", "cross-tokenizer"])
 def test_a_certain_draft_that_records_softmax_is_found(monkeypatch, method):
     monkeypatch.setattr("specviz.decoding.proposers.base.one_hot", lambda token, row: row)
-    assert p_value((method, "greedy-draft", "", {}), RUNS // 2) < 1e-6
+    runs = 2 * RUNS if method == "cross-tokenizer" else RUNS  # few strings are shared, so the fault is smaller
+    assert p_value((method, "greedy-draft", "", {}), runs) < 1e-6
 
 
 def test_typical_acceptance_changes_the_output():

@@ -18,11 +18,11 @@ from specviz.decoding.sampling import Processor
 CPU = torch.device("cpu")
 
 
-def process(logits, settings=None, prompt=(0,), allowed=None, pending=(), first=0, width=None, committed=()):
+def process(logits, settings=None, prompt=(0,), allowed=None, width=None, committed=()):
     logits = torch.tensor(logits) if isinstance(logits, list) else logits
     processor = Processor(settings or Settings(temperature=1.0), prompt, width or logits.shape[-1], allowed, CPU)
     processor.commit(committed)
-    return processor.probabilities(processor.scores(logits, pending, first))
+    return processor.probabilities(processor.scores(logits))
 
 
 def test_greedy_is_one_hot_on_the_lowest_best_id():
@@ -66,9 +66,9 @@ def test_each_row_is_penalised_by_its_own_prefix():
     flat = torch.zeros(3, 4)
     processor = Processor(settings, (0,), 4, None, CPU)
     processor.commit([2, 2])
-    scores = processor.scores(flat, pending=[1, 2])
+    scores = processor.scores(flat, [[], [1], [1, 2]])
     assert scores.tolist() == [[0, 0, -2.0, 0], [0, -1.5, -2.0, 0], [0, -1.5, -2.5, 0]]
-    assert processor.scores(flat[:1], pending=[1, 2], first=2).tolist() == scores[2:].tolist()
+    assert processor.scores(flat[:1], [[1, 2]]).tolist() == scores[2:].tolist()
 
 
 def test_repetition_penalty_counts_prompt_and_output():

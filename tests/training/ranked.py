@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+from transformers import LlamaForCausalLM
 
 from specviz.training import blocks
 from specviz.training.blocks import FastLlama
@@ -15,10 +16,15 @@ from specviz.training.parallel import rank
 from specviz.training.target import training_loss
 
 
+def fresh_model() -> LlamaForCausalLM:
+    """The model that every short run starts from."""
+    return new_model(tiny_config(2, vocab_size=320, hidden=64), seed=0)
+
+
 def short_run(folder: Path, steps: int) -> None:
     """Take `steps` steps of four windows in fp32 and save this rank's weights."""
     blocks.COMPUTE = torch.float32
-    model = new_model(tiny_config(2, vocab_size=320, hidden=64), seed=0)
+    model = fresh_model()
     fast = FastLlama(model, compiled=False)
     tokens = torch.randint(320, (2000,), generator=torch.Generator().manual_seed(1))
     run = Run(
