@@ -63,6 +63,13 @@ def build(family: str = "llama", seed: int = 0, dtype: torch.dtype = torch.float
     return model
 
 
+def short_prompts(count: int) -> list[list[int]]:
+    """Random prompts of 1 to 24 tokens, the first of a single one."""
+    random = torch.Generator().manual_seed(5)
+    lengths = [1, *torch.randint(2, 25, (count - 1,), generator=random).tolist()]
+    return [torch.randint(0, VOCAB, (n,), generator=random).tolist() for n in lengths]
+
+
 def noised(model: Any, amount: float = 0.05, seed: int = 3) -> Any:
     """A copy whose weights differ by relative noise: as a draft it is sometimes right."""
     other = copy.deepcopy(model)

@@ -1,6 +1,5 @@
 """What every rule would make of the same recorded draft: chances of its tokens, and tokens accepted on average."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -70,4 +69,4 @@ def _preferred(token: Drafted) -> bool:
 
 def _is_typical(token: Drafted, settings: Settings) -> bool:
     """Medusa's criterion (Cai et al. 2024, arXiv 2401.10774, section 2.3.1), entropy in nats."""
-    return token.p > min(settings.typical_epsilon, settings.typical_delta * math.exp(-token.entropy_p))
+    return token.p > settings.typical_threshold(token.entropy_p)

@@ -40,6 +40,11 @@ class Judged:
         p, q = torch.stack([self.p[rows, tokens], self.q[nodes, tokens]]).double().tolist()
         return p, q
 
+    @cached_property
+    def blocks(self) -> tuple[list[float], list[Tensor]]:
+        """`block_probabilities` of this chain."""
+        return block_probabilities(self)
+
     def ratio(self, node: int, p: float | None = None) -> float:
         """min(1, p(x)/q(x)) of a node's token, for `p` in place of its own p(x) if given."""
         own_p, q = self.own
@@ -132,16 +137,13 @@ def block(judged: Judged) -> Outcome:
     expected accepted length is never below that of `rejection`.
     """
     count = len(judged.proposal.ids)
-    passes, excesses = block_probabilities(judged)
+    passes, excesses = judged.blocks
     accepted = max((i + 1 for i in range(count) if judged.uniforms[i] < passes[i]), default=0)
     outcome = Outcome(list(range(accepted)), 0, dict(enumerate(passes)))
     if accepted == count:
         outcome.token = sample(judged.p[count], judged.draw)
         return outcome
-    rest = excesses[accepted]
-    mass = rest.sum()
-    outcome.fallback = not bool(mass > 0 and mass.isfinite())
-    rest = judged.p[accepted] if outcome.fallback else rest / mass
+    rest, outcome.fallback = _normalised(excesses[accepted], judged.p[accepted])
     outcome.residuals[accepted], outcome.token = rest, sample(rest, judged.draw)
     return outcome
 
@@ -172,7 +174,7 @@ def typical(judged: Judged) -> Outcome:
         node = ends.pop(0)
         if len(judged.proposal.path(node)) > len(judged.proposal.path(best)):
             best = node
-        least = typical_threshold(judged.p[node + 1], judged.settings)
+        least = _least_typical(judged, node + 1)
         here = [child for child in judged.children(node) if judged.own[0][child] > least]
         passed.update(here)
         ends += here
@@ -184,15 +186,18 @@ def typical(judged: Judged) -> Outcome:
     return Outcome(path, sample(judged.p[best + 1], judged.draw), tried, own)
 
 
-def typical_threshold(p: Tensor, settings: Settings) -> float:
-    """min(epsilon, delta exp(-H(p))) of one row [W]."""
-    entropy = float(torch.special.entr(p.double()).sum())
-    return min(settings.typical_epsilon, settings.typical_delta * torch.tensor(-entropy).exp().item())
+def _least_typical(judged: Judged, row: int) -> float:
+    """What p(x) must exceed in a row of p."""
+    return judged.settings.typical_threshold(float(torch.special.entr(judged.p[row].double()).sum()))
 
 
 def residual(p: Tensor, q: Tensor) -> tuple[Tensor, bool]:
     """max(0, p - q) normalised, [W]; (p, True) where it has no finite positive mass (p = q up to rounding)."""
-    rest = (p - q).clamp(min=0.0)
+    return _normalised((p - q).clamp(min=0.0), p)
+
+
+def _normalised(rest: Tensor, p: Tensor) -> tuple[Tensor, bool]:
+    """`rest` [W] scaled to sum 1; (p, True) where it has no finite positive mass."""
     mass = rest.sum()
     if not (mass > 0 and mass.isfinite()):
         return p, True
@@ -206,9 +211,9 @@ def chances(judged: Judged) -> list[tuple[float, float | None]]:
     """
     rule = judged.settings.rule
     if rule == "block":
-        return [(chance, None) for chance in block_probabilities(judged)[0]]
+        return [(chance, None) for chance in judged.blocks[0]]
     if rule == "typical":
-        rows = [typical_threshold(judged.p[parent + 1], judged.settings) for parent in judged.proposal.parents]
+        rows = [_least_typical(judged, parent + 1) for parent in judged.proposal.parents]
         return [(float(p > least), None) for p, least in zip(judged.own[0], rows, strict=True)]
     found: dict[int, tuple[float, float | None]] = {}
     for node in range(-1, len(judged.proposal.ids)):

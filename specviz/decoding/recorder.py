@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from specviz.decoding.acceptance import COMPARES_UNIFORMS, Judged, Outcome, block_probabilities, chances
+from specviz.decoding.acceptance import COMPARES_UNIFORMS, Judged, Outcome, chances
 from specviz.decoding.proposers.base import Proposal
 from specviz.trace.schema import Drafted, Emitted, Settings, Top, Verdict
 
@@ -62,7 +62,7 @@ def record(facts: Facts, standing: int, settings: Settings) -> tuple[list[Drafte
     for row, (chance, left) in zip(drafted, chances(facts.judged), strict=True):
         row.accept_prob, row.p_left = min(1.0, chance), None if left is None else min(1.0, left)
     if not facts.proposal.tree:
-        for row, block in zip(drafted, block_probabilities(facts.judged)[0], strict=True):
+        for row, block in zip(drafted, facts.judged.blocks[0], strict=True):
             row.block = min(1.0, block)
     return drafted, [_emitted(i, rows, facts, settings) for i in range(standing)]
 

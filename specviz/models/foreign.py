@@ -16,7 +16,7 @@ from torch import Tensor
 from specviz.models.forward import model_device, require_rollback
 from specviz.models.info import model_info
 from specviz.models.pairing import allowed_ids, begin_id, logits_width, special_ids
-from specviz.models.text import TokenText
+from specviz.models.text import TokenText, piece_of
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import ModelInfo
 
@@ -116,7 +116,7 @@ class Cut:
     def texts(self) -> list[str]:
         """The text of each token; bytes that are no text, and what could not be cut, as a display piece shows them."""
         rest = bytes(self._text[self._offset(len(self.ids)) :])
-        return [self._foreign.text.piece(i).text for i in self.ids] + ([_shown(rest)] if rest else [])
+        return [self._foreign.text.piece(i).text for i in self.ids] + ([piece_of(rest).text] if rest else [])
 
     def _offset(self, index: int) -> int:
         """Where the token at `index` begins, in bytes."""
@@ -183,10 +183,3 @@ def _ids_by_bytes(tokenizer: Any) -> dict[bytes, int]:
         if i not in special and (data := text.to_bytes(i)):
             found.setdefault(data, i)
     return found
-
-
-def _shown(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data.hex(" ").upper()

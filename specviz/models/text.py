@@ -42,10 +42,7 @@ class TokenText:
         data = self.to_bytes(token)
         if token in self._special:
             return Piece(data.decode(errors="replace"), "control")
-        try:
-            return Piece(data.decode())
-        except UnicodeDecodeError:
-            return Piece(data.hex(" ").upper(), "bytes")
+        return piece_of(data)
 
     def pieces(self, tokens: Iterable[int]) -> dict[int, Piece]:
         """Display pieces by id."""
@@ -54,6 +51,14 @@ class TokenText:
     def text(self, ids: Sequence[int]) -> str:
         """The exact text of a sequence; bytes that end inside a character become U+FFFD."""
         return b"".join(map(self.to_bytes, ids)).decode(errors="replace")
+
+
+def piece_of(data: bytes) -> Piece:
+    """Bytes as a display piece: their text, or hex pairs where they are part of a character."""
+    try:
+        return Piece(data.decode())
+    except UnicodeDecodeError:
+        return Piece(data.hex(" ").upper(), "bytes")
 
 
 def _is_byte_level(tokenizer: Any) -> bool:

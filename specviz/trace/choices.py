@@ -1,6 +1,7 @@
 """What the user chooses for a run: the settings, and the names of methods, rules and draft lengths."""
 
 from dataclasses import dataclass
+from math import exp
 from typing import Literal
 
 from pydantic import ConfigDict
@@ -62,3 +63,7 @@ class Settings:
     def greedy(self) -> bool:
         """Whether p and q are one-hot."""
         return self.temperature < GREEDY_BELOW
+
+    def typical_threshold(self, entropy: float) -> float:
+        """What p(x) must exceed under typical acceptance, for the entropy of p in nats (Medusa, sec. 2.3.1)."""
+        return min(self.typical_epsilon, self.typical_delta * exp(-entropy))

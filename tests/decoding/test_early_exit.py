@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 from deep import LAYERS, deep, exit_logits, state
-from tiny import FAMILIES, VOCAB
+from tiny import FAMILIES, short_prompts
 
 import specviz
 from specviz import Settings, SpecvizError
@@ -18,18 +18,12 @@ def _settings(count: int | None, **changes) -> Settings:
     return Settings(**{"method": "early-exit", "exit_layer": count, "gamma": 3, "max_new_tokens": 12, **changes})
 
 
-def _prompts(count: int) -> list[list[int]]:
-    random = torch.Generator().manual_seed(5)
-    lengths = [1, *torch.randint(2, 25, (count - 1,), generator=random).tolist()]
-    return [torch.randint(0, VOCAB, (n,), generator=random).tolist() for n in lengths]
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_exit_writes_the_text_of_plain_decoding(family):
     pair = specviz.Pair(deep(family))
     accepted = {}
     for count in EXITS:
-        for n, prompt in enumerate(_prompts(4)):
+        for n, prompt in enumerate(short_prompts(4)):
             settings = _settings(count, gamma=1 + (n + count) % 4)
             trace = specviz.speculate(pair, prompt, settings).finish()
             assert trace.output_ids == specviz.decode_plain(pair, prompt, settings).finish().output_ids
@@ -129,7 +123,7 @@ def test_a_closed_run_leaves_the_target_as_it_was():
 
 def test_a_plain_run_and_early_exits_in_other_threads_do_not_meet():
     pair = specviz.Pair(deep())
-    prompts = _prompts(4)
+    prompts = short_prompts(4)
     long = {"max_new_tokens": 40}
     alone = [specviz.decode_plain(pair, prompt, _settings(1, **long)).finish().output_ids for prompt in prompts]
     found: dict[int, list[int]] = {}

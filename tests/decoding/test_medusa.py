@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tiny import FAMILIES, VOCAB, build, fitted_heads, heads
+from tiny import FAMILIES, VOCAB, build, fitted_heads, heads, short_prompts
 
 import specviz
 from specviz import Settings, SpecvizError
@@ -15,18 +15,12 @@ def settings(**changes) -> Settings:
     return Settings(**{"method": "medusa", "gamma": 3, "max_new_tokens": 12, **changes})
 
 
-def prompts(count: int) -> list[list[int]]:
-    random = torch.Generator().manual_seed(5)
-    lengths = [1, *torch.randint(2, 25, (count - 1,), generator=random).tolist()]
-    return [torch.randint(0, VOCAB, (n,), generator=random).tolist() for n in lengths]
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_greedy_text_is_that_of_plain_decoding(family):
     target = build(family)
     pair = specviz.Pair(target)
     plain = {}
-    for n, prompt in enumerate(prompts(6)):
+    for n, prompt in enumerate(short_prompts(6)):
         plain[n] = prompt, specviz.decode_plain(pair, prompt, settings(max_new_tokens=16)).finish().output_ids
     learnt = fitted_heads(COUNT, target, [plain[n][0] + plain[n][1] for n in (0, 2, 4)])  # the rest is new to them
     pair = specviz.Pair(target, medusa=learnt)
@@ -49,7 +43,7 @@ def test_recorded_q_is_the_heads_softmax_on_the_hidden_state_without_a_cache(fam
     target, medusa = build(family), heads(COUNT, own=own)
     pair = specviz.Pair(target, medusa=medusa)
     seen = 0
-    for n, prompt in enumerate(prompts(4)):
+    for n, prompt in enumerate(short_prompts(4)):
         trace = specviz.speculate(pair, prompt, settings(temperature=1.0, gamma=COUNT, seed=n)).finish()
         sequence = [*trace.prompt.ids, *trace.output_ids]
         for record in trace.rounds[1:]:
