@@ -1,13 +1,19 @@
 // Ties the parts together: feeds lines in, shows a step, listens to the reader.
-const feed = { text: '', read: 0, timer: 0, recorded: null, kept: null }; // kept: the run a reload gave back
+// kept: the run a reload gave back; left: first lines of live runs that another run has taken the place of
+const feed = { text: '', read: 0, timer: 0, recorded: null, kept: null, left: new Set() };
 const lanes = { speculative: newLaneView('speculative'), plain: newLaneView('plain') };
 const SLICE = 10; // ms of work before the page gets a turn
 
 function onValue() {
   const text = props.value || '';
   if (isRestored() && isRecordedArrival(text)) feed.recorded = text;
-  else accept(text);
+  else if (!feed.left.has(firstLine(text))) accept(text);
 }
+
+// A cancelled run may still have an update on its way when the visitor has chosen another run.
+function firstLine(text) { return text.slice(0, text.indexOf('\n') + 1); }
+
+function isLiveText(text) { return text.slice(0, 200).includes('"source":"live"'); }
 
 function isRestored() { return feed.kept !== null && feed.text === feed.kept; }
 
@@ -17,7 +23,10 @@ function isRecordedArrival(text) {
 }
 
 function accept(text) {
-  if (!text.startsWith(feed.text.slice(0, feed.read))) feed.read = 0;
+  if (!text.startsWith(feed.text.slice(0, feed.read))) {
+    feed.read = 0;
+    if (isLiveText(feed.text)) feed.left.add(firstLine(feed.text));
+  }
   feed.text = text;
   feed.timer ||= setTimeout(work); // a task of its own: the page has just spent one on the update
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -19,6 +19,7 @@ from serving import CHROMIUM_ARGS, launched, trace_app
 
 from specviz.ui.writer import replay_lines
 
+expect.set_options(timeout=30_000)  # the machine may be busy with other tests
 TRACES = {
     "example": traces.example(),
     "greedy": traces.example(temperature=0.0),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
 
 from specviz.models.catalog import CatalogEntry
 from specviz.trace.files import save_trace
@@ -14,8 +14,6 @@ from specviz.trace.methods import METHODS
 from specviz.trace.schema import Trace
 from specviz.ui.app import build, launch_options
 from specviz.ui.engine import Engine
-
-expect.set_options(timeout=15_000)  # the machine may be busy with other tests
 
 
 @contextmanager

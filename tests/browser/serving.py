@@ -48,6 +48,7 @@ def trace_app(texts: dict[str, list[str]], replay: Callable) -> gr.Blocks:
         app_load.append(player)
         gr.Button("Stream").click(streamed, None, player, show_progress="hidden")
         gr.Button("Stall").click(stalled, None, player, show_progress="hidden")
+        gr.Button("Another").click(lambda: "".join(texts["example"]), None, player, show_progress="hidden")
         player.trace_import(imported, None, player, show_progress="hidden")
 
     app_load: list[StepPlayer] = []

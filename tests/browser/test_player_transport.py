@@ -138,7 +138,7 @@ def test_a_live_run_is_followed_until_the_reader_scrubs_back(show: Show) -> None
     page.wait_for_function("high => +document.querySelector('#sp .scrubber').max > high + 1", arg=high)
     assert page.locator("#sp .scrubber").input_value() == "2"
     page.get_by_role("button", name="Follow the newest round").click()
-    expect(page.locator("#sp [role=status]")).to_contain_text("Finished: 30 tokens", timeout=15000)
+    expect(page.locator("#sp [role=status]")).to_contain_text("Finished: 30 tokens")
     expect(page.get_by_role("button", name="Follow the newest round")).to_be_hidden()
 
 
