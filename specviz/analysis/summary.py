@@ -1,13 +1,12 @@
 """A run in plain sentences: how it ended, what it gained, whether the lanes agree."""
 
+from specviz.analysis.equality import Difference, difference, first_difference
 from specviz.analysis.speed import FEWEST, UNSTEADY, speedup, unsteadiness, why_slower
 from specviz.analysis.totals import Totals
 from specviz.analysis.words import count
 from specviz.trace.methods import RULES
 from specviz.trace.schema import Finish, Trace
 
-# largest gap of the two best scores that rounding explains, by dtype (5 rows against 1: 2.6e-5, 0.11, 0.03 measured)
-_NEAR_TIE = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.1}
 _ENDS: dict[Finish, str] = {
     "running": "Not finished",
     "budget": "Finished: the token budget is used up",
@@ -43,29 +42,20 @@ def agreement(trace: Trace) -> str | None:
     shared = first_difference(trace.output_ids, plain.output_ids)
     if shared is None:
         return "Both lanes wrote the same tokens."
-    if shared == min(len(trace.output_ids), len(plain.output_ids)):
+    found = difference(trace)
+    if found is None:
         return f"Both lanes wrote the same first {count(shared, 'token')}; one of them went on."
     if not trace.settings.greedy:
         return "The lanes drew different random numbers, so their texts differ; the distribution is the same."
-    return f"The lanes differ from token {shared + 1} on{_tie(plain, shared)}."
+    return f"The lanes differ from token {shared + 1} on{_why(found)}."
 
 
-def first_difference(a: list[int], b: list[int]) -> int | None:
-    """Index of the first place where two lists differ (or the end of the shorter); None if they are equal."""
-    for place, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return place
-    return None if len(a) == len(b) else min(len(a), len(b))
-
-
-def _tie(plain: Trace, place: int) -> str:
-    emitted = [e for record in plain.rounds for e in record.emitted]
-    gap = emitted[place].gap
+def _why(found: Difference) -> str:
+    gap, dtype = found.plain_gap, found.dtype
     if gap is None:
         return ""
-    dtype = plain.provenance.target.dtype
     apart = f"{gap:.3g} apart" if gap else "exactly equal"
-    if gap <= _NEAR_TIE.get(dtype, _NEAR_TIE["bfloat16"]):
+    if found.cause == "near-tie":
         cause = f"a near-tie, which {dtype} rounds differently in passes of different width"
     else:
         cause = f"more than rounding in {dtype} explains, so this is a fault"

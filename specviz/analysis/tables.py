@@ -92,6 +92,14 @@ class Report:
                 return table
         raise KeyError(key)
 
+    def keyed(self) -> dict[str, Table]:
+        """The tables by key, in order; the second one of a key is called key-2."""
+        found: dict[str, Table] = {}
+        for table in self.tables:
+            count = 1 + sum(other.key == table.key for other in found.values())
+            found[table.key if count == 1 else f"{table.key}-{count}"] = table
+        return found
+
 
 def cell_text(column: Column, row: Row) -> str:
     """A value as people read it, without its kind; "none" where there is none."""
@@ -121,6 +129,15 @@ def report_markdown(report: Report) -> str:
     return "\n\n".join([*parts, *map(_markdown_source, report.provenance)]) + "\n"
 
 
+def source_text(source: Provenance) -> str:
+    """Where the numbers come from, as one sentence."""
+    models = " and ".join(f"{m.name} ({m.dtype}, {m.device})" for m in (source.target, source.draft) if m)
+    return (
+        f"Made {source.date} on {source.machine}, {source.threads} threads, with {models}; specviz "
+        f"{source.specviz}, torch {source.torch}, transformers {source.transformers}, Python {source.python}."
+    )
+
+
 def _markdown_table(table: Table) -> str:
     heads = [_escaped(f"{c.title} ({c.kind})" if c.kind else c.title) for c in table.columns]
     lines = [heads, ["---"] * len(heads)]
@@ -131,11 +148,7 @@ def _markdown_table(table: Table) -> str:
 
 
 def _markdown_source(source: Provenance) -> str:
-    models = " and ".join(f"{m.name} ({m.dtype}, {m.device})" for m in (source.target, source.draft) if m)
-    return (
-        f"Made {source.date} on {_escaped(source.machine)}, {source.threads} threads, with {_escaped(models)}; specviz "
-        f"{source.specviz}, torch {source.torch}, transformers {source.transformers}, Python {source.python}."
-    )
+    return _escaped(source_text(source))
 
 
 def _escaped(text: str) -> str:

@@ -1,0 +1,220 @@
+"""Lanes side by side: one row for each pair, method and rule that decoded the same prompts, and the whole report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from specviz.analysis.costs import fit_costs
+from specviz.analysis.hazard import acceptance_by_prompt
+from specviz.analysis.pace import Pace, Speed, plain_rounds_of, rounds_of, speed_of, speed_over, whole
+from specviz.analysis.speed import costs
+from specviz.analysis.tables import Column, Report, Row, Table
+from specviz.analysis.terms import terms_table
+from specviz.analysis.totals import Totals, ratio
+from specviz.analysis.tree import drafts_trees
+from specviz.analysis.verdicts import (
+    NOT_COMPARED,
+    OTHER_DRAWS,
+    busy,
+    cause_of,
+    count_same,
+    doubts,
+    is_slower,
+    same_text,
+    slower_because,
+    verdict,
+)
+from specviz.analysis.waterfall import waterfall_table
+from specviz.analysis.words import count
+from specviz.trace.errors import SpecvizError
+from specviz.trace.measured import Decoded, Reference
+from specviz.trace.methods import METHODS, RULES
+from specviz.trace.schema import Trace
+
+COLUMNS = [
+    Column("lane", "Lane"),
+    Column("method", "Method"),
+    Column("rule", "Rule"),
+    Column("gamma", "Gamma", "count", "exact", "tokens drafted per round, as set; in a tree its depth"),
+    Column("dtype", "Dtype"),
+    Column(
+        "speedup", "Speedup", "times", "measured",
+        "plain decode time per token / this lane's, prompts pooled, median of the repeats; with its 95% interval",
+        "speedup_low", "speedup_high",
+    ),
+    Column("slowest", "Slowest repeat", "times", "measured", "the smallest speedup of a repeat"),
+    Column("quickest", "Quickest repeat", "times", "measured", "the largest speedup of a repeat"),
+    Column("tokens_per_pass", "Tokens per pass", "number", "measured", "tokens written / target passes"),
+    Column(
+        "hazard_1", "Accepted first", "percent", "measured",
+        "first drafted tokens accepted / judged; with its 95% interval", "hazard_1_low", "hazard_1_high",
+    ),
+    Column("c", "c", "number", "measured", "mean time of a draft step / of a plain target pass"),
+    Column("memory", "Memory", "bytes", "measured", "most bytes of weights and key-value buffers held by one decode"),
+    Column("same_text", "Same text as plain"),
+    Column("verdict", "Verdict"),
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """The decodes of one lane, what they say of acceptance, its speedup, and why it is below 1 if it is."""
+
+    name: str
+    decodes: list[Decoded]
+    acceptance: Table
+    speed: Speed
+    why: str
+
+
+def lane_table(decodes: Sequence[Decoded], references: Sequence[Reference] = ()) -> Table:
+    """One row a lane, in the order in which lanes appear; then one for each reference, which has only a speed.
+
+    A reference is compared with the plain decode of the same prompt and repeat, of the first lane that has one, timed
+    as the reference is: without its first round. The table follows from the decodes alone, wherever it is shown.
+    """
+    return _table(_lanes(decodes), references)
+
+
+def lane_report(decodes: Sequence[Decoded], references: Sequence[Reference] = ()) -> Report:
+    """The lanes, then for each what it says of acceptance, its terms, its costs and where its speedup goes.
+
+    Tables of a kind share their key (`Report.keyed` tells them apart); costs need drafts and a plain lane.
+    """
+    lanes = _lanes(decodes)
+    sentences = [sentence for lane in lanes for sentence in _sentences(lane)]
+    sentences += busy([lane.decodes for lane in lanes])
+    tables = [_table(lanes, references)]
+    for lane in lanes:
+        about = [lane.acceptance, terms_table(lane.decodes), *_cost_tables(lane)]
+        tables += [replace(table, title=f"{table.title}: {lane.name}") for table in about]
+    sources = [lane.decodes[0].trace.provenance for lane in lanes]
+    return Report(f"Comparison of {count(len(lanes), 'lane')}", sentences, tables, sources)
+
+
+def _lanes(decodes: Sequence[Decoded]) -> list[_Lane]:
+    lanes: dict[str, list[Decoded]] = {}
+    for decode in decodes:
+        lanes.setdefault(decode.lane, []).append(decode)
+    return [
+        _Lane(name, group, acceptance_by_prompt(group), speed_of(group), slower_because(whole(group)))
+        for name, group in lanes.items()
+    ]
+
+
+def _table(lanes: Sequence[_Lane], references: Sequence[Reference]) -> Table:
+    rows = [_row(lane) for lane in lanes]
+    outside: dict[str, list[Reference]] = {}
+    for reference in references:
+        outside.setdefault(reference.lane, []).append(reference)
+    plain = _plain_traces(lanes)
+    rows += [_reference_row(name, group, plain) for name, group in outside.items()]
+    return Table("lanes", "Lanes", COLUMNS, rows, _note(lanes, bool(outside)))
+
+
+def _row(lane: _Lane) -> Row:
+    trace = lane.decodes[0].trace
+    rule = RULES.get(trace.provenance.rule)
+    first = lane.acceptance.rows[0] if lane.acceptance.rows else {}
+    rounds, plain = rounds_of(lane.decodes), plain_rounds_of(lane.decodes)
+    held = [d.memory for d in lane.decodes if d.memory is not None]
+    return {
+        "lane": lane.name,
+        "method": _method(trace),
+        "rule": rule.title if rule else None,
+        "gamma": trace.settings.gamma,
+        "dtype": trace.provenance.target.dtype,
+        **_speed_cells(lane.speed),
+        "tokens_per_pass": ratio(sum(len(r.emitted) for r in rounds), len(rounds)),
+        **{f"hazard_1{end}": first.get(f"hazard{end}") for end in ("", "_low", "_high")},
+        "c": costs(rounds, plain, trace.settings.gamma).c,
+        "memory": max(held, default=None),
+        "same_text": same_text(lane.decodes),
+        "verdict": verdict(lane.speed, cause_of(lane.why)),
+    }
+
+
+def _method(trace: Trace) -> str:
+    method = METHODS.get(trace.provenance.method)
+    if method is None:
+        return "Plain decoding" if trace.provenance.method == "plain" else trace.provenance.method
+    settings = trace.settings
+    if drafts_trees(settings):
+        return f"{method.title}, tree {' '.join(map(str, settings.tree))}"
+    if settings.draft_length == "confidence":
+        return f"{method.title}, stops below {settings.confidence:g}"
+    return f"{method.title}, heuristic length" if settings.draft_length == "heuristic" else method.title
+
+
+def _speed_cells(speed: Speed) -> Row:
+    return {
+        "speedup": speed.value,
+        "speedup_low": speed.low,
+        "speedup_high": speed.high,
+        "slowest": speed.least,
+        "quickest": speed.most,
+    }
+
+
+def _plain_traces(lanes: Sequence[_Lane]) -> dict[tuple[str, int], Trace]:
+    """The plain decode of each prompt and repeat, of the first lane that has one."""
+    found: dict[tuple[str, int], Trace] = {}
+    for lane in lanes:
+        for decode in lane.decodes:
+            if decode.trace.baseline and decode.trace.baseline.rounds:
+                found.setdefault((decode.prompt, decode.repeat), decode.trace.baseline)
+    return found
+
+
+def _reference_row(name: str, references: Sequence[Reference], plain: dict[tuple[str, int], Trace]) -> Row:
+    paired = [(r, plain[r.prompt, r.repeat]) for r in references if (r.prompt, r.repeat) in plain]
+    paces = [
+        Pace(
+            r.prompt,
+            r.repeat,
+            Totals(emitted=len(r.output_ids) - r.first, other=r.seconds),
+            Totals.of(trace.rounds[1:]),
+        )
+        for r, trace in paired
+    ]
+    speed = speed_over(paces)
+    greedy = all(trace.settings.greedy for _, trace in paired)
+    texts = [(r.prompt, r.output_ids, trace.output_ids) for r, trace in paired]
+    same = (count_same(texts) if greedy else OTHER_DRAWS) if paired else NOT_COMPARED
+    return {"lane": name, "method": "reference", **_speed_cells(speed), "same_text": same, "verdict": verdict(speed)}
+
+
+def _sentences(lane: _Lane) -> list[str]:
+    stands = [f"{lane.name}: {verdict(lane.speed, cause_of(lane.why))}"]
+    if is_slower(lane.speed) and lane.why:
+        stands.append(lane.why.partition(". ")[2])
+    return [" ".join(stands), *doubts(lane.name, lane.decodes)]
+
+
+def _cost_tables(lane: _Lane) -> list[Table]:
+    measured = whole(lane.decodes)
+    if lane.speed.value is None or not lane.acceptance.rows:
+        return []
+    try:
+        return [fit_costs(measured).table, waterfall_table(measured)]
+    except SpecvizError:
+        return []  # what they need is not in this lane; the other tables say what it is
+
+
+def _note(lanes: Sequence[_Lane], references: bool) -> str:
+    if not lanes:
+        return "Nothing was decoded."
+    prompts = len({d.prompt for lane in lanes for d in lane.decodes})
+    repeats = len({d.repeat for lane in lanes for d in lane.decodes})
+    parts = [f"{count(prompts, 'prompt')}, {count(repeats, 'repeat')}; decoding only, prefill apart."]
+    if any(lane.speed.over == "prompts" for lane in lanes):
+        parts.append("Intervals of the speedup are over prompts, and cover other prompts of their kinds.")
+    single = [lane.name for lane in lanes if lane.speed.over == "rounds"]
+    if single:
+        who = "" if len(single) == len(lanes) else f" of {', '.join(single)}"
+        parts.append(f"The interval{who} is over the rounds of its one prompt and says nothing of other prompts.")
+    if references:
+        parts.append(
+            "References are timed from their first token on, and compared with plain decoding timed alike; their "
+            "first round is in no figure."
+        )
+    return " ".join(parts)

@@ -1,0 +1,96 @@
+"""What a lane's figures amount to, in plain sentences: faster or not and why, same text or not."""
+
+from collections.abc import Iterable, Sequence
+
+from specviz.analysis.equality import difference, first_difference
+from specviz.analysis.pace import Speed, plain_rounds_of, rounds_of, whole
+from specviz.analysis.speed import FEWEST, UNSTEADY, unsteadiness, why_slower
+from specviz.analysis.summary import agreement
+from specviz.analysis.totals import Totals
+from specviz.analysis.words import count
+from specviz.trace.measured import Decoded
+from specviz.trace.methods import RULES
+
+OTHER_DRAWS, NOT_CLAIMED, NOT_COMPARED = "other draws", "not claimed", "not compared"
+
+
+def verdict(speed: Speed, cause: str = "") -> str:
+    """Faster, slower or cannot tell, in one sentence. cause: why, where the lane is slower."""
+    if speed.value is None:
+        why = f"a lane has fewer than {FEWEST} tokens" if speed.prompts else "no plain lane ran beside this one"
+        return f"No speedup: {why}."
+    figure = f"{speed.value:.2f}×"
+    if speed.low is None or speed.high is None:
+        return f"{figure} the speed of plain decoding on this prompt, without an interval."
+    if is_slower(speed):
+        return f"Slower than plain decoding: {figure}{cause and f'; {cause}'}."
+    if speed.low > 1:
+        return f"Faster than plain decoding: {figure}."
+    return f"Cannot tell: {figure}, and the interval {speed.low:.2f} to {speed.high:.2f} holds 1."
+
+
+def is_slower(speed: Speed) -> bool:
+    """Whether the whole interval is below 1."""
+    return speed.high is not None and speed.high < 1
+
+
+def slower_because(decodes: Sequence[Decoded]) -> str:
+    """Why speculation lost, from the measured split: the cause, and the arithmetic of a round; empty if it did not."""
+    why = why_slower(Totals.of(rounds_of(decodes)), Totals.of(plain_rounds_of(decodes)))
+    return why.removeprefix("Slower than plain decoding: ") if why else ""
+
+
+def cause_of(explanation: str) -> str:
+    """The cause alone, the first sentence of `slower_because`, to stand within another one."""
+    return explanation.partition(". ")[0]
+
+
+def same_text(decodes: Sequence[Decoded]) -> str:
+    """In how many prompts every repeat wrote the ids of its plain lane: "11 of 12"; or why that is no question.
+
+    A decode that ended sooner than the other counts as the same as far as it goes; `doubts` says that lengths differ.
+    """
+    compared = [d for d in decodes if d.trace.output_ids and d.trace.baseline and d.trace.baseline.output_ids]
+    rules = [RULES.get(d.trace.provenance.rule) for d in decodes]
+    if any(rule and not rule.exact for rule in rules):
+        return NOT_CLAIMED
+    if any(not d.trace.settings.greedy for d in compared):
+        return OTHER_DRAWS
+    return count_same((d.prompt, d.trace.output_ids, d.trace.baseline.output_ids) for d in compared)
+
+
+def count_same(texts: Iterable[tuple[str, list[int], list[int]]]) -> str:
+    """The same of (prompt, ids, ids of the plain lane), one of each repeat."""
+    same: dict[str, bool] = {}
+    for prompt, ids, plain in texts:
+        same[prompt] = same.get(prompt, True) and first_difference(ids, plain) in (None, min(len(ids), len(plain)))
+    return f"{sum(same.values())} of {len(same)}" if same else NOT_COMPARED
+
+
+def doubts(lane: str, decodes: Sequence[Decoded]) -> list[str]:
+    """What a reader of this lane's figures must know: other lengths, other texts and why, repeats left out."""
+    found = []
+    paired = [d for d in decodes if d.trace.baseline]
+    odd = {d.prompt for d in paired if len(d.trace.output_ids) != len(d.trace.baseline.output_ids)}
+    if odd:
+        of = count(len({d.prompt for d in paired}), "prompt")
+        found.append(f"{lane}: in {len(odd)} of {of} its length differs from the plain lane's, so times are per token.")
+    differing = {d.prompt: d.trace for d in reversed(paired) if difference(d.trace)}  # of repeats the first
+    if same_text(decodes) not in (NOT_CLAIMED, OTHER_DRAWS):
+        explained = [(prompt, agreement(trace)) for prompt, trace in reversed(differing.items())]
+        found += [f"{lane}, {prompt}: {sentence}" for prompt, sentence in explained if sentence]
+    if len(whole(decodes)) < len(paired):
+        found.append(f"{lane}: a repeat without all prompts, or without tokens, is left out of the speedup.")
+    return found
+
+
+def busy(lanes: Iterable[Sequence[Decoded]]) -> list[str]:
+    """A warning where other work disturbed the plain lanes' clocks; empty if none did."""
+    ratios = [unsteadiness(plain_rounds_of(decodes)) or 1.0 for decodes in lanes]
+    worst = max(ratios, default=1.0)
+    if worst < UNSTEADY:
+        return []
+    return [
+        f"The machine was busy with other work (plain steps took {worst:.2f} times their median on average), so do not "
+        "trust the times; the counts stand."
+    ]

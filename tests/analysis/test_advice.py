@@ -1,0 +1,165 @@
+"""The recommendation says what the figures say; command lines hold names as text and nothing else."""
+
+import ast
+import json
+import shlex
+
+import pytest
+from simulated import decode, stretches
+
+from specviz.analysis.advice import kinds_sentence, recommendation, sweep_report
+from specviz.analysis.command_lines import flags
+from specviz.analysis.prediction import Best
+from specviz.analysis.tables import Column, Table, report_json
+from specviz.trace.choices import Method
+from specviz.trace.methods import METHODS
+
+EVIL = "a'b\"; rm -rf / $(x) `y`\n; import os"
+
+
+def best(gamma: int, speedup: float, standing: tuple[int, ...] | None = None, runner_up: int = 2, **more) -> Best:
+    values = {"low": speedup - 0.1, "high": speedup + 0.1, "margin": 0.04, "prompts": 12, **more}
+    return Best(gamma, speedup, over_plain=speedup - 1, runner_up=runner_up, standing=standing or (gamma,), **values)
+
+
+def sweep(**measured: float) -> Table:
+    columns = [Column("measured", "measured", "times", "measured", "", "low", "high")]
+    rows = [
+        {"gamma": g, "predicted": 1.0 + 0.1 * g, "measured": (m := measured.get(f"g{g}")), "low": m and m - 0.11,
+         "high": m and m + 0.11}
+        for g in range(5)
+    ]  # fmt: skip
+    return Table("sweep", "", columns, rows)
+
+
+def test_a_measured_gain():
+    said = recommendation(best(3, 1.5), sweep(g3=1.52))
+    assert said == "Use gamma 3: 1.52× (1.41× to 1.63×) as fast as plain decoding, measured, 4.0% ahead of gamma 2."
+
+
+def test_a_predicted_gain_and_gammas_as_good():
+    said = recommendation(best(3, 1.3, standing=(2, 3, 4)), sweep())
+    assert said.startswith("Use gamma 3: 1.30× (1.20× to 1.40× over 12 prompts) as fast as plain decoding, predicted")
+    assert said.endswith("; on these prompts it cannot be told from gamma 2 or 4.")
+
+
+def test_do_not_speculate():
+    said = recommendation(best(0, 1.0, runner_up=1), sweep(g1=0.87))
+    assert said.startswith("Do not speculate here: the best draft, gamma 1, makes it 0.87× (0.76× to 0.98×) as fast")
+
+
+def test_a_measured_loss_overrules_a_hopeful_prediction():
+    said = recommendation(best(3, 1.1), sweep(g3=0.95))
+    assert said.startswith("Do not speculate here: gamma 3, predicted to be the best, came to 0.95×")
+
+
+def test_a_gain_that_may_be_none():
+    said = recommendation(best(2, 1.03, standing=(0, 2), runner_up=0), sweep())
+    assert said.startswith("Speculation hardly pays here: gamma 2")
+    assert said.endswith("4.0% ahead of plain decoding.")
+
+
+def test_kinds_in_one_sentence():
+    said = kinds_sentence({"code": best(4, 1.61), "prose": best(0, 1.0)})
+    assert said == "By kind of text, predicted: code gamma 4 (1.61×), prose better plain."
+    assert kinds_sentence({"code": best(4, 1.6)}) is None
+
+
+def line(engine: str, method: Method = "draft-model", gamma: int = 3, **names) -> tuple[str | None, str]:
+    table = flags(names.get("target", "org/big"), names.get("draft", "org/small"), method, gamma, exit_layer=4)
+    row = next(row for row in table.rows if row["engine"] == engine)
+    return row["command"], row["warning"]
+
+
+def test_the_lines_of_a_draft_model():
+    assert line("SGLang")[0] == (
+        "python3 -m sglang.launch_server --model-path org/big --speculative-algorithm STANDALONE "
+        "--speculative-draft-model-path org/small --speculative-num-steps 3 --speculative-eagle-topk 1 "
+        "--speculative-num-draft-tokens 4"
+    )
+    assert line("llama.cpp")[0] == (
+        "llama-server -m big.gguf --spec-type draft-simple -md small.gguf --spec-draft-n-max 3 --spec-draft-p-min 0"
+    )
+    words = shlex.split(line("vLLM")[0])
+    assert words[:4] == ["vllm", "serve", "org/big", "--speculative-config"]
+    assert json.loads(words[4]) == {"method": "draft_model", "num_speculative_tokens": 3, "model": "org/small"}
+    code = shlex.split(line("transformers")[0])[2]
+    assert "assistant_model=d" in code
+    assert "num_assistant_tokens = 3" in code
+
+
+def test_the_lines_of_a_lookup():
+    assert json.loads(shlex.split(line("vLLM", "prompt-lookup")[0])[-1])["prompt_lookup_max"] == 3
+    assert "prompt_lookup_num_tokens=3, max_matching_ngram_size=3" in line("transformers", "prompt-lookup")[0]
+    assert "--spec-ngram-simple-size-m 3" in line("llama.cpp", "prompt-lookup")[0]
+    assert line("TGI", "prompt-lookup")[0] == "text-generation-launcher --model-id org/big --speculate 3"
+
+
+def test_what_a_program_no_longer_has_is_said():
+    command, warning = line("vLLM", "medusa")
+    assert json.loads(shlex.split(command)[-1])["method"] == "medusa"
+    assert warning == "Only up to vLLM 0.32; 0.33 no longer has Medusa, nor the MLP speculator."
+    assert line("transformers", "medusa") == (None, "transformers has no Medusa.")
+    assert "maintenance mode" in line("TGI", "medusa")[1]
+    assert line("TGI", "draft-model")[0] is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_line_or_a_reason_in_every_program(method):
+    table = flags("org/big", "org/small", method, 3, exit_layer=4)
+    assert table.values("engine") == ["transformers", "vLLM", "SGLang", "llama.cpp", "TGI"]
+    for row in table.rows:
+        assert row["command"] or row["warning"]
+        assert row["checked"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_names_are_text_for_the_shell_and_for_python(method):
+    clean = EVIL.replace("\n", "")
+    for row in flags(EVIL, EVIL, method, 3, exit_layer=4).rows:
+        if row["command"] is None:
+            continue
+        assert "\n" not in row["command"]
+        words = shlex.split(row["command"])
+        assert not {";", "rm", "$(x)"} & set(words)
+        if row["engine"] == "transformers":
+            names = [n.value for n in ast.walk(ast.parse(words[2])) if isinstance(n, ast.Constant)]
+            assert clean in names
+        else:
+            assert any(clean.split("/")[-1] in word for word in words)
+
+
+def test_a_name_is_never_an_option():
+    words = shlex.split(line("vLLM", target="--trust-remote-code")[0])
+    assert words[2] == "./--trust-remote-code"
+    assert shlex.split(line("llama.cpp", target="x/-h")[0])[2] == "./-h.gguf"
+
+
+def test_gamma_0_gives_the_plain_lines():
+    assert line("vLLM", gamma=0)[0] == "vllm serve org/big"
+    assert "assistant_model" not in line("transformers", gamma=0)[0]
+    assert line("SGLang", gamma=0)[0] == "python3 -m sglang.launch_server --model-path org/big"
+
+
+def test_heads_without_a_name_have_no_line():
+    table = flags("org/big", None, "medusa", 3)
+    assert table.values("command") == [None] * 5
+    assert table.rows[1]["warning"].endswith("What drafts here has no name to give.")
+
+
+def test_the_report_of_a_sweep_holds_what_its_sentences_rest_on():
+    texts = [
+        (kind, stretches(50, i, easy, easy / 2)) for i in range(4) for kind, easy in (("edit", 0.95), ("prose", 0.4))
+    ]
+    lanes = {g: [decode(t, g, prompt=f"p{i}", kind=k) for i, (k, t) in enumerate(texts)] for g in (2, 4)}
+    report = sweep_report(lanes, lanes[4], gammas=(1, 2, 4))
+    assert [t.key for t in report.tables] == [
+        "sweep", "kinds", "acceptance", "costs", "waterfall", "policies", "flags"
+    ]  # fmt: skip
+    assert report.sentences[0].startswith(("Use gamma", "Do not", "Speculation"))
+    assert "edit gamma" in report.sentences[1]
+    assert len(report.provenance) == 1
+    assert "draft" in report.table("flags").rows[0]["command"]
+    report_json(report)
+    one = [d for d in lanes[4] if d.kind == "edit"]
+    assert "kinds" not in [t.key for t in sweep_report({4: one}, one).tables]

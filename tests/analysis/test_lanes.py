@@ -1,0 +1,211 @@
+"""Lanes side by side: speedups against arithmetic, intervals that cover, texts compared, verdicts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made import made_round, made_trace, plain_rounds
+from measured import synthetic
+
+from specviz.analysis.intervals import speedup_interval
+from specviz.analysis.lanes import lane_report, lane_table, speed_of
+from specviz.analysis.speed import speedup_interval as interval_over_rounds
+from specviz.analysis.tables import report_json, report_markdown
+from specviz.trace.measured import Decoded, Reference
+
+PERFECT = {"prompts": 3, "rounds": 10, "draft": 0.001, "target": 0.01, "fixed": 0.0}
+
+
+def row_of(decodes: list[Decoded], references: list[Reference] = []) -> dict:  # noqa: B006
+    return lane_table(decodes, references).rows[-1]
+
+
+def reference(decode: Decoded, seconds: float, ids: list[int] | None = None, first: int = 1) -> Reference:
+    ids = decode.trace.output_ids if ids is None else ids
+    return Reference("other", decode.prompt, ids, seconds, repeat=decode.repeat, first=first)
+
+
+def test_a_perfect_draft_is_as_fast_as_arithmetic():
+    """Case 54: target 10 ms, draft 1 ms, gamma 4: 50 / 14 with four draft steps a round."""
+    row = row_of(synthetic([1.0], 4, memory=12_345, **PERFECT))
+    assert row["speedup"] == pytest.approx(50 / 14)
+    assert (row["speedup_low"], row["speedup_high"]) == (pytest.approx(50 / 14), pytest.approx(50 / 14))
+    assert row["tokens_per_pass"] == 5
+    assert row["hazard_1"] == 1
+    assert row["c"] == pytest.approx(0.1)
+    assert row["memory"] == 12_345
+    assert (row["method"], row["rule"], row["gamma"], row["dtype"]) == (
+        "Draft model",
+        "Rejection sampling",
+        4,
+        "float32",
+    )
+    assert row["verdict"] == "Faster than plain decoding: 3.57×."
+
+
+def test_a_slow_draft_is_reported_below_1_with_its_cause():
+    decodes = synthetic([0.5], 4, prompts=6, rounds=20, draft=0.008, target=0.01, fixed=0.0)
+    row, report = row_of(decodes), lane_report(decodes)
+    tokens = sum(len(d.trace.output_ids) for d in decodes)
+    assert row["speedup"] == pytest.approx(tokens * 0.01 / (6 * 20 * 0.042))
+    assert row["speedup_high"] < 1
+    assert row["verdict"].startswith("Slower than plain decoding: 0.4")
+    assert "too few drafts are accepted" in row["verdict"]
+    assert "A round must yield 4.20 tokens to break even" in report.sentences[0]
+
+
+def test_where_the_interval_holds_1_nobody_can_tell():
+    decodes = synthetic([0.5], 4, prompts=5, rounds=20, draft=0.0023, target=0.01, fixed=0.0, spread=0.5, seed=3)
+    row = row_of(decodes)
+    assert row["speedup_low"] < 1 < row["speedup_high"]
+    assert row["verdict"].startswith("Cannot tell: ")
+    assert "Per round" not in lane_report(decodes).sentences[0]
+
+
+def test_the_figure_is_the_median_of_the_repeats_and_the_spread_is_theirs():
+    decodes = [
+        replace(decode, repeat=repeat)
+        for repeat, draft in enumerate((0.001, 0.0035, 0.02))
+        for decode in synthetic([1.0], 4, **{**PERFECT, "draft": draft})
+    ]
+    speed = speed_of(decodes)
+    assert [speed.least, speed.value, speed.most] == pytest.approx([50 / 90, 50 / 24, 50 / 14])
+    assert (speed.prompts, speed.repeats, speed.over) == (3, 3, "prompts")
+    assert speed.low < speed.value < speed.high or speed.low == pytest.approx(speed.high)
+
+
+def test_prompts_are_pooled_by_time_and_not_by_ratio():
+    short, long = (
+        synthetic([1.0], 4, **{**PERFECT, "prompts": 1}),
+        synthetic([0.0], 4, **{**PERFECT, "prompts": 1, "rounds": 40}),
+    )
+    speed = speed_of([short[0], replace(long[0], prompt="long")])
+    assert speed.value == pytest.approx((50 + 40) * 0.01 / (50 * 0.014))
+
+
+def test_a_repeat_that_a_stop_cut_short_is_left_out():
+    decodes = synthetic([1.0, 0.5], 4, prompts=4, rounds=10, repeats=3, noise=0.1)
+    assert speed_of(decodes[:-1]).repeats == 2
+    assert speed_of(decodes[:-1]) == speed_of([d for d in decodes if d.repeat < 2])
+    assert any("left out of the speedup" in s for s in lane_report(decodes[:-1]).sentences)
+    assert not any("left out of the speedup" in s for s in lane_report(decodes).sentences)
+
+
+@pytest.mark.parametrize("prompts", [3, 8, 20])
+def test_intervals_of_the_speedup_cover_the_truth(prompts):
+    """400 measurements of prompts whose time per token varies by a quarter, around a known mean."""
+    random, held = np.random.default_rng(4), []
+    for _ in range(400):
+        tokens = random.integers(48, 65, prompts).astype(float)
+        lane = tokens * 0.005 * np.exp(0.25 * random.standard_normal(prompts))
+        low, high = speedup_interval(np.stack([tokens * 0.01, tokens, lane, tokens], axis=1))
+        value = tokens.sum() * 0.01 / lane.sum()
+        held.append(value * low <= 2 * np.exp(-(0.25**2) / 2) <= value * high)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_one_prompt_has_no_interval_over_prompts():
+    assert speedup_interval(np.ones((1, 4))) is None
+
+
+def test_one_recorded_run_has_the_interval_of_its_rounds():
+    decode = synthetic([0.8], 3, prompts=1, rounds=20, noise=0.1)[0]
+    row, note = row_of([decode]), lane_table([decode]).note
+    known = interval_over_rounds(decode.trace.rounds, decode.trace.baseline.rounds)
+    assert (row["speedup_low"], row["speedup_high"]) == known
+    assert (row["slowest"], row["quickest"]) == (None, None)
+    assert "over the rounds of its one prompt" in note
+
+
+def test_no_plain_lane_or_hardly_a_token_is_no_speedup():
+    alone = Decoded("draft", made_trace([made_round(i, "yn") for i in range(9)], gamma=2), "a")
+    few = Decoded("draft", made_trace([made_round(0, "yn")], plain_rounds(2, 0.01), gamma=2), "a")
+    assert row_of([alone])["speedup"] is None
+    assert row_of([alone])["verdict"] == "No speedup: no plain lane ran beside this one."
+    assert row_of([alone])["same_text"] == "not compared"
+    assert row_of([few])["verdict"] == "No speedup: a lane has fewer than 8 tokens."
+    assert [t.key for t in lane_report([alone]).tables] == ["lanes", "acceptance", "terms"]
+    assert lane_report([]).tables[0].rows == []
+
+
+def test_same_text_counts_prompts():
+    decodes = synthetic([0.8], 3, prompts=4, rounds=10, repeats=2)
+    assert row_of(decodes)["same_text"] == "4 of 4"
+    decodes[3].trace.output_ids[5] += 1  # the second repeat of the second prompt
+    report = lane_report(decodes)
+    assert report.tables[0].rows[0]["same_text"] == "3 of 4"
+    assert any(s.startswith("draft, prompt 1: The lanes differ from token 6 on") for s in report.sentences)
+
+
+def test_a_shorter_output_is_the_same_text_with_a_warning():
+    decodes = synthetic([0.8], 3, prompts=2, rounds=10)
+    cut = decodes[0].trace.baseline
+    cut.rounds, cut.output_ids = cut.rounds[:12], cut.output_ids[:12]
+    assert row_of(decodes)["same_text"] == "2 of 2"
+    assert any("in 1 of 2 prompts its length differs" in s for s in lane_report(decodes).sentences)
+
+
+def test_sampled_texts_are_other_draws_and_inexact_rules_claim_nothing():
+    sampled = synthetic([0.8], 3, prompts=2, rounds=10, temperature=1.0)
+    assert row_of(sampled)["same_text"] == "other draws"
+    for decode in sampled:
+        decode.trace.provenance.rule = "typical"
+    assert row_of(sampled)["same_text"] == "not claimed"
+    assert not any("differ" in s for s in lane_report(sampled).sentences)
+
+
+def test_references_are_timed_from_their_first_token_on():
+    decodes = synthetic([1.0], 4, **PERFECT)
+    row = row_of(decodes, [reference(d, 0.02 * (len(d.trace.output_ids) - 5), first=5) for d in decodes])
+    assert row["speedup"] == pytest.approx(0.01 / 0.02)
+    assert (row["lane"], row["method"], row["same_text"]) == ("other", "reference", "3 of 3")
+    assert row.get("hazard_1") is row.get("tokens_per_pass") is None
+    other = [*decodes[0].trace.output_ids[:-1], 0]
+    assert row_of(decodes, [reference(decodes[0], 0.2, ids=other)])["same_text"] == "0 of 1"
+    nowhere = replace(reference(decodes[0], 0.2), prompt="elsewhere")
+    assert row_of(decodes, [nowhere])["verdict"] == "No speedup: no plain lane ran beside this one."
+
+
+def test_lanes_keep_their_order_and_their_tables_their_names():
+    decodes = synthetic([0.7], 3, lane="b", **PERFECT) + synthetic([0.7], 2, lane="a", **PERFECT)
+    report = lane_report(decodes)
+    assert report.table("lanes").values("lane") == ["b", "a"]
+    assert list(report.keyed())[:5] == ["lanes", "acceptance", "terms", "costs", "waterfall"]
+    assert report.keyed()["acceptance-2"].title == "Acceptance by position: a"
+    assert report.keyed()["waterfall"].rows[-1]["after"] == pytest.approx(report.table("lanes").rows[0]["speedup"])
+
+
+def test_a_report_follows_from_the_decodes_alone():
+    decodes = synthetic([0.7], 3, repeats=2, noise=0.2, **PERFECT)
+    first = report_json(lane_report(decodes))
+    assert first == report_json(lane_report(synthetic([0.7], 3, repeats=2, noise=0.2, **PERFECT)))
+    assert "nan" not in report_markdown(lane_report(decodes)).lower()
+
+
+def test_a_busy_machine_is_told_once():
+    decodes = [d for lane in "ab" for d in synthetic([0.7], 3, lane=lane, **PERFECT)]
+    decodes[0].trace.baseline.rounds[0].timing.verify = 2.0
+    warnings = [s for s in lane_report(decodes).sentences if "busy" in s]
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "method"),
+    [
+        ({"tree": (3, 2)}, "Draft model, tree 3 2"),
+        ({"draft_length": "confidence", "confidence": 0.25}, "Draft model, stops below 0.25"),
+        ({"draft_length": "heuristic"}, "Draft model, heuristic length"),
+    ],
+)
+def test_the_method_says_how_long_it_drafts(settings, method):
+    decodes = synthetic([0.7], 2, prompts=2, rounds=6, **settings)
+    assert row_of(decodes)["method"] == method
+
+
+def test_a_plain_lane_is_called_plain():
+    decodes = synthetic([], 0, prompts=2, rounds=20)
+    for decode in decodes:
+        decode.trace.provenance = replace(decode.trace.provenance, method="plain", rule="none", draft=None)
+    row = row_of(decodes)
+    assert (row["method"], row["rule"], row["hazard_1"], row["c"]) == ("Plain decoding", None, None, None)
+    assert row["speedup"] == pytest.approx(1)
