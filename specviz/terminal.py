@@ -4,7 +4,6 @@ import os
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from specviz.analysis.summary import end_sentence
 from specviz.analysis.tree import depths
 from specviz.analysis.ways import way_figures
 from specviz.decoding.race import Race
+from specviz.terminal_tables import safe
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import save_trace
 from specviz.trace.methods import METHODS, RULES
@@ -71,7 +71,7 @@ def show_trace(trace: Trace) -> None:
     """Print a recorded trace as `run` printed it."""
     painter = _Painter()
     if trace.title:
-        print(_safe(trace.title))
+        print(safe(trace.title))
     painter.prompt(trace)
     for record in trace.rounds:
         painter.round(trace, record)
@@ -108,7 +108,7 @@ class _Painter:
     def _token(self, trace: Trace, token: int, role: str) -> None:
         piece = trace.pieces[token]
         text = f"<{piece.text}>" if piece.kind == "bytes" else piece.text
-        sys.stdout.write(self._styled(_safe(text), role))
+        sys.stdout.write(self._styled(safe(text), role))
 
     def _styled(self, text: str, role: str) -> str:
         style, before, after = _ROLES[role]
@@ -138,7 +138,7 @@ class _Progress:
 def _summary(trace: Trace) -> None:
     width = max(40, min(110, shutil.get_terminal_size().columns))
     print("\n\n" + _way(trace))
-    print("\n" + textwrap.fill(_safe(end_sentence(trace)), width) + "\n")
+    print("\n" + textwrap.fill(safe(end_sentence(trace)), width) + "\n")
     for name, figure in (trace_figures(trace) | way_figures(trace)).items():
         title, definition = _FIGURES[name]
         value = figure["value"] or "-"
@@ -153,11 +153,3 @@ def _way(trace: Trace) -> str:
         return "plain decoding"
     warning = "" if RULES[rule].exact else " - this rule changes the output"
     return f"{METHODS[method].title}, {RULES[rule].title.lower()} ({RULES[rule].used_by}){warning}"
-
-
-def _safe(text: str) -> str:
-    """Model text must not steer the terminal: control characters are shown as escapes, newline and tab stay."""
-    return "".join(
-        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs") else c.encode("unicode_escape").decode()
-        for c in text
-    )

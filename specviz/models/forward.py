@@ -114,6 +114,11 @@ class Stepper:
         self._cache = Cache(layer_class_to_replicate=partial(BufferLayer, capacity))
         self._device = model_device(model)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the key-value buffers; 0 before the first token."""
+        return sum(layer.keys.nbytes + layer.values.nbytes for layer in self._cache.layers if layer.is_initialized)
+
     @torch.inference_mode()
     def feed(self, ids: Sequence[int], keep: int = 1) -> Tensor:
         """Append `ids` (at least one) and return the logits of the last `keep` of them, [keep, V], as computed.

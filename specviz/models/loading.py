@@ -1,9 +1,12 @@
 """Names and folders to models: embedded, local folder, hub. Every failure is one plain sentence."""
 
+import copy
 import errno
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +44,8 @@ def load_pair(
     """
     if key is not None and (target or draft or medusa):
         raise SpecvizError("Give a named pair, or a target and what drafts for it, not both.", field="pair")
-    device = _device(device)
-    entry = _named(key) if key is not None else _unnamed(target, draft, medusa)
-    kind, problems = _dtype(dtype, device), {}
+    kind, device = place(dtype, device)
+    entry, problems = _named(key) if key is not None else _unnamed(target, draft, medusa), {}
     main, own = load_model(entry.target, kind, device), load_tokenizer(entry.tokenizer or entry.target)
 
     def part(need: str, load: Callable[[str], Any], must: bool) -> Any:
@@ -89,11 +91,38 @@ def load_model(name: str, dtype: torch.dtype, device: str) -> Any:
     return model.requires_grad_(False).eval()
 
 
+def load_skeleton(name: str, dtype: torch.dtype) -> Any:
+    """The model that `load_model` would load, from its configuration alone: on the meta device, so without weights.
+
+    Raises SpecvizError as `load_model` does.
+    """
+    from transformers import AutoConfig, GenerationConfig
+
+    model = skeleton(name, _from_pretrained(AutoConfig, name), dtype)
+    with suppress(SpecvizError):  # a folder without that file keeps what the model made of its configuration
+        model.generation_config = _from_pretrained(GenerationConfig, name)
+    return model
+
+
+def skeleton(name: str, config: Any, dtype: torch.dtype) -> Any:
+    """The model of a configuration on the meta device: every shape, no numbers. Raises SpecvizError."""
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        return _told(name, partial(AutoModelForCausalLM.from_config, dtype=dtype), copy.deepcopy(config)).eval()
+
+
 def load_tokenizer(name: str) -> Any:
     """The tokenizer of a model. Raises SpecvizError."""
     from transformers import AutoTokenizer
 
     return _from_pretrained(AutoTokenizer, name)
+
+
+def place(dtype: str | None, device: str | None) -> tuple[torch.dtype, str]:
+    """The precision and the device of a pair, chosen where None. Raises SpecvizError for what cannot be had here."""
+    where = _device(device)
+    return _dtype(dtype, where), where
 
 
 def best_device() -> str:
@@ -139,7 +168,7 @@ def _load_foreign(name: str, target: Any, tokenizer: Any, dtype: torch.dtype, de
 def _load_medusa(name: str, target: Any, dtype: torch.dtype, device: str) -> MedusaHeads:
     from huggingface_hub import snapshot_download
 
-    where = _where(name)
+    where = locate(name)
     folder = where if isinstance(where, Path) else Path(_told(name, snapshot_download, where))
     hidden = int(target.config.get_text_config().hidden_size)
     return load_heads(folder, hidden, logits_width(target), dtype, device)
@@ -172,7 +201,7 @@ def _source(name: str) -> str:
 
 
 def _from_pretrained(kind: Any, name: str, **options: Any) -> Any:
-    where = _where(name)
+    where = locate(name)
     options |= {"local_files_only": isinstance(where, Path), "trust_remote_code": os.environ.get(TRUST_VARIABLE) == "1"}
     return _told(name, _load_once_or_twice, kind, where, options)
 
@@ -199,7 +228,8 @@ def _damaged(error: Exception) -> bool:
     return "consistency" in f"{type(error).__name__} {error}".lower()
 
 
-def _where(name: str) -> Path | str:
+def locate(name: str) -> Path | str:
+    """The folder of a model on this machine, else its name on the hub. Raises SpecvizError if it cannot be either."""
     if not name or not name.strip():
         raise SpecvizError("The model's name is empty; give a folder or a hub name like owner/model.", field="target")
     if (folder := local_folder(name)) is not None:

@@ -49,7 +49,7 @@ class Pair:
         sources: tuple[str | None, str | None] = (None, None),
         strict: bool = True,
     ) -> None:
-        self.name, self.tokenizer = name, tokenizer
+        self.name, self.tokenizer, self.draft_tokenizer = name, tokenizer, draft_tokenizer
         self.target, self.draft = target.eval(), None
         self.medusa, self.foreign = medusa, foreign
         self.notices: list[str] = []

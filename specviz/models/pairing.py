@@ -55,8 +55,18 @@ def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[s
     The body of the vocabulary and the special tokens are compared apart: bases and instruct variants often
     share the body only. Lengths alone prove nothing, padding is allowed.
     """
-    notices = []
-    width = logits_width(draft)
+    require_rows(pair, draft)
+    notices = width_notices(pair, draft)
+    if tokenizer is not None and pair.tokenizer is not None:
+        notices += compare_tokens(pair.tokenizer, tokenizer)
+        if bool(tokenizer.chat_template) != bool(pair.tokenizer.chat_template):
+            base = "draft" if pair.tokenizer.chat_template else "target"
+            notices.append(f"The {base} has no chat template, the other one has: expect fewer accepted drafts in chat.")
+    return notices
+
+
+def require_rows(pair: Any, draft: Any) -> None:
+    """Raise SpecvizError if the draft has no embedding for an id that the target uses."""
     needed = pair.width if pair.allowed is None else 1 + int(pair.allowed.nonzero()[-1])
     rows = draft.get_input_embeddings().weight.shape[0]
     if rows < needed:
@@ -64,6 +74,11 @@ def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[s
             f"The draft knows {rows} token ids, the target uses {needed}, so it could not read the target's text. "
             "Choose a draft of the same family."
         )
+
+
+def width_notices(pair: Any, draft: Any) -> list[str]:
+    """Notices about logits that one of the two lacks, or that stand for no token."""
+    notices, width = [], logits_width(draft)
     if width != pair.width:
         notices.append(
             f"The target has {pair.width} logits, the draft {width}: the draft's are "
@@ -72,15 +87,11 @@ def compare_vocabularies(pair: Any, draft: Any, tokenizer: Any | None) -> list[s
     if pair.allowed is not None:
         unused = int((~pair.allowed).sum())
         notices.append(f"{unused} logits of the target stand for no token; they get probability 0 everywhere.")
-    if tokenizer is not None and pair.tokenizer is not None:
-        notices += _compare_tokens(pair.tokenizer, tokenizer)
-        if bool(tokenizer.chat_template) != bool(pair.tokenizer.chat_template):
-            base = "draft" if pair.tokenizer.chat_template else "target"
-            notices.append(f"The {base} has no chat template, the other one has: expect fewer accepted drafts in chat.")
     return notices
 
 
-def _compare_tokens(target: Any, draft: Any) -> list[str]:
+def compare_tokens(target: Any, draft: Any) -> list[str]:
+    """Notices about special tokens that differ between two tokenizers. Raises SpecvizError if others do."""
     ours, theirs = _by_id(target), _by_id(draft)
     specials = special_ids(target) | special_ids(draft)
     for i in sorted(ours.keys() & theirs.keys()):

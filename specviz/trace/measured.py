@@ -43,7 +43,8 @@ class Decoded:
 class Reference:
     """One decode of one prompt by another program (transformers' generate): no rounds, only text and time.
 
-    seconds: from the first new token to the last, so prefill is apart; it holds len(output_ids) - 1 tokens.
+    first: tokens that came out at once with the first one (assisted generation emits a whole round at a time).
+    seconds: from then to the last token, so prefill is apart; they hold len(output_ids) - first tokens.
     """
 
     lane: str
@@ -52,6 +53,7 @@ class Reference:
     seconds: float
     kind: PromptKind = "other"
     repeat: int = 0
+    first: int = 1
 
 
 @dataclass(frozen=True, slots=True)

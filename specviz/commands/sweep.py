@@ -1,0 +1,65 @@
+"""python -m specviz sweep: speedup against gamma, measured and predicted, and the gamma to use."""
+
+import argparse
+import sys
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from specviz.commands.measuring import add_measuring_options, run
+from specviz.commands.options import HELP, add_pair_options, add_settings_options, ignored, load, settings
+from specviz.commands.outputs import add_output_options, deliver, require_writable
+from specviz.trace.errors import SpecvizError
+
+if TYPE_CHECKING:
+    from specviz.trace.measured import Decoded
+
+_USUAL = 4  # the gamma to calibrate with, if it is among those asked for
+
+
+def add(actions: Any) -> None:
+    """Register the action."""
+    parser = actions.add_parser("sweep", help="speedup against gamma, measured and predicted, and which gamma to use")
+    add_pair_options(parser)
+    parser.add_argument(
+        "--gammas", nargs="+", type=int, default=list(range(1, 9)), help=f"{HELP['gamma']} (default 1 to 8)"
+    )
+    parser.add_argument(
+        "--calibrate", type=int, metavar="GAMMA", help="measure this gamma only, and predict the others from it"
+    )
+    add_settings_options(parser, leave_out=("gamma", "chat"))
+    add_measuring_options(parser)
+    add_output_options(parser)
+    parser.set_defaults(action=_sweep)
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    gammas = sorted({gamma for gamma in options.gammas if gamma})  # 0 is plain decoding, always in the table
+    if not gammas or options.calibrate == 0:
+        raise SpecvizError("Give at least one gamma above 0: plain decoding is measured anyway.")
+    if options.tree or options.draft_length != "constant":
+        raise SpecvizError("A sweep drafts chains of a fixed length; leave out --tree and --draft-length.")
+    require_writable(options)
+    measured = [options.calibrate] if options.calibrate else gammas
+    chosen = {gamma: settings(options, gamma=gamma) for gamma in sorted({*measured, *gammas})}
+    pair = load(options)
+    for notice in (*pair.notices, *ignored(chosen[measured[0]])):
+        print(f"note: {notice}", file=sys.stderr)
+
+    from specviz.analysis.advice import sweep_report
+    from specviz.decoding.bench import LanePlan
+    from specviz.decoding.widths import step_times
+
+    running = run([LanePlan(f"gamma {gamma}", pair, chosen[gamma]) for gamma in measured], options)
+    by_gamma: dict[int, list[Decoded]] = {}
+    for decoded in running.decoded:
+        by_gamma.setdefault(decoded.trace.settings.gamma, []).append(decoded)
+    calibration = by_gamma[_calibrated(list(by_gamma))]
+    context = int(median(len(d.trace.prompt.ids) + len(d.trace.output_ids) // 2 for d in calibration))
+    steps = step_times(pair, calibration[0].trace.settings, range(1, gammas[-1] + 2), context)
+    deliver(sweep_report(by_gamma, calibration, steps, gammas), options)
+    return 0
+
+
+def _calibrated(measured: list[int]) -> int:
+    """The gamma whose run the prediction starts from."""
+    return _USUAL if _USUAL in measured else max(measured)
