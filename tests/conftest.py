@@ -4,6 +4,7 @@ import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ["OMP_NUM_THREADS"] = "1"  # of the programs that tests start, too
 
 import pytest
 from hypothesis import settings

@@ -28,6 +28,7 @@ FORBIDDEN = {
     "analysis": {"torch", "transformers", "gradio", "plotly", "models", "decoding", "charts", "ui", "training"},
     "charts": {"torch", "transformers", "gradio", "models", "decoding", "ui", "training"},
     "training": {"gradio", "plotly", "decoding", "analysis", "charts", "ui"},
+    "commands": {"gradio", "plotly", "charts", "ui", "training"},
 }
 
 
@@ -59,11 +60,12 @@ def test_the_check_itself_sees_a_forbidden_import(tmp_path):
     assert imports(bad) == {"ui", "torch"}
 
 
-def test_the_engine_works_without_the_page_and_traces_without_torch():
+def test_the_engine_works_without_the_page_and_traces_and_help_without_torch():
     block = "import sys; sys.modules['gradio'] = sys.modules['plotly'] = None\n"
     engine = block + "import specviz; specviz.speculate, specviz.load_pair, specviz.Pair"
     reader = "import sys, specviz; specviz.load_trace, specviz.Settings; assert 'torch' not in sys.modules"
-    for code in (engine, reader):
+    helper = "import sys, specviz.cli; assert not {'torch', 'transformers', 'pandas', 'numpy'} & sys.modules.keys()"
+    for code in (engine, reader, helper):
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 

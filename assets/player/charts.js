@@ -141,7 +141,7 @@ function numbersOf(column) {
 function fillTable(card) {
   const table = el('table'), head = table.createTHead().insertRow(), body = table.createTBody();
   const withText = card.figure.data.some(trace => Array.isArray(trace.text));
-  const axisTitle = name => card.figure.layout?.[name]?.title?.text ?? say('col.' + name[0]);
+  const axisTitle = name => card.figure.layout?.[name]?.title?.text || say('col.' + name[0]);
   const names = [say('col.series'), axisTitle('xaxis'), axisTitle('yaxis'), ...(withText ? [say('col.text')] : [])];
   for (const name of names) head.append(el('th', '', name));
   for (const trace of card.figure.data) {

@@ -11,7 +11,7 @@ from specviz.trace.files import to_plain
 from specviz.ui.checks import read_settings
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
-from specviz.ui.live import POLL
+from specviz.ui.turns import POLL
 
 _PATIENCE = 60.0  # seconds a call waits for its turn
 

@@ -8,15 +8,20 @@ from typing import Any
 import gradio as gr
 
 from specviz.ui.api import make_run_trace
+from specviz.ui.compare import Compare
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, local_engine
 from specviz.ui.examples import TRACES
+from specviz.ui.layout import TAB_CSS
+from specviz.ui.losslessness import Losslessness
 from specviz.ui.playground import Playground
 from specviz.ui.stops import Stops
 from specviz.ui.theme import CSS, theme
+from specviz.ui.tune import Tune
 
 logger = logging.getLogger(__name__)
 _MOST_BODY = 32 * 1024 * 1024  # bytes of one request: an imported trace of 4,096 tokens is about 5 MB
+_HOUR = 3600  # seconds between removals of old downloads, and their age
 
 _TITLE = "# specviz\nReal speculative decoding, one round at a time; every number is measured or exact."
 
@@ -29,17 +34,28 @@ def build(engine: Engine | None = None, warm: bool = True, traces: Path = TRACES
     engine = engine or local_engine()
     desk, stops = Desk(engine.load), Stops()
 
-    def _leave(request: gr.Request) -> None:
-        stops.stop(str(request.session_hash))
-
-    with gr.Blocks(title="specviz: speculative decoding, token by token", fill_width=True) as page:
+    with gr.Blocks(
+        title="specviz: speculative decoding, token by token", fill_width=True, delete_cache=(_HOUR, _HOUR)
+    ) as page:
         with gr.Row(elem_id="sv-head"):
             gr.Markdown(_TITLE, elem_id="sv-title")
             shade = gr.Button("Light / dark", size="sm", elem_id="sv-shade")
             shade.click(None, None, None, js="() => { document.body.classList.toggle('dark'); }")
-        with gr.Tabs(), gr.Tab("Playground"):
-            Playground(engine, desk, stops, traces)
+        with gr.Tabs():
+            with gr.Tab("Playground"):
+                Playground(engine, desk, stops, traces)
+            with gr.Tab("Compare"):
+                compare = Compare(engine, desk, stops, traces)
+            with gr.Tab("Tune"):
+                Tune(engine, desk, stops)
+            with gr.Tab("Losslessness"):
+                Losslessness(engine, desk, stops)
         gr.api(make_run_trace(engine, desk), api_name="run_trace", concurrency_limit=2)
+
+        def _leave(request: gr.Request) -> None:
+            stops.stop(str(request.session_hash))
+            compare.leave(str(request.session_hash))
+
         page.unload(_leave)
         if warm:
             page.load(_Warm(engine, desk), None, None, queue=False, api_visibility="private")
@@ -50,7 +66,7 @@ def launch_options() -> dict[str, Any]:
     """Arguments of `launch` for `build()`; gradio reads GRADIO_SERVER_NAME and GRADIO_SERVER_PORT itself."""
     return {
         "theme": theme(),
-        "css": CSS,
+        "css": CSS + TAB_CSS,
         "run_history": False,
         "ssr_mode": False,
         "max_file_size": "5mb",

@@ -34,12 +34,14 @@ class Controls:
 
     `prompt`, `pair`, `ways`, `settings` and `more` lay out their part where they are called; `wire` comes last.
     Controls that the chosen method and rule do not use are taken out of the page.
+    first: what stands in the controls at the beginning. prefix: of the ids of the elements, one for each set.
     """
 
-    def __init__(self, entries: list[CatalogEntry]) -> None:
+    def __init__(self, entries: list[CatalogEntry], first: Settings = _DEFAULT, prefix: str = "sv") -> None:
         self.inputs: dict[str, Component] = {}
         self.problems: dict[str, gr.HTML] = {}
         self._entries, self._ways = entries, Ways(entries)
+        self._first, self._prefix = first, prefix
         self._places: dict[str, gr.Column] = {}
         self._hidden: frozenset[str] = frozenset()
         self._examples: list[tuple[gr.Button, Example]] = []
@@ -61,16 +63,16 @@ class Controls:
 
     def ways(self) -> None:
         """Who drafts and what is accepted, and the settings that only some of them use."""
-        pair, rule = self.inputs["pair"].value, _DEFAULT.rule
+        pair, rule = self.inputs["pair"].value, self._first.rule
         usable = self._ways.open_methods(pair)
-        method = _known(_DEFAULT.method, usable, usable[0])
+        method = _known(self._first.method, usable, usable[0])
         self._add("method", gr.Radio, choices=_titles(usable), value=method, label="Method")
         self._note = gr.HTML(html.escape(METHODS[method].about), **_NOTE)
         self._closed = gr.HTML(_missing(self._ways.closed_methods(pair)), elem_classes="sv-missing",
                                apply_default_css=False)  # fmt: skip
         self._add("rule", gr.Radio, choices=rule_choices(), value=rule, label="Rule of acceptance")
         self._rule_note = gr.HTML(rule_note(rule), **_NOTE)
-        self._hidden = OPTIONAL - self._ways.used(method, rule, _DEFAULT.draft_length, "")
+        self._hidden = OPTIONAL - self._ways.used(method, rule, self._first.draft_length, "")
         self._of_method(method)
 
     def _of_method(self, method: Method) -> None:
@@ -78,14 +80,14 @@ class Controls:
         _, least, most = PAGE_LIMITS["gamma"]
         bounds = {"minimum": least, "maximum": most, "step": 1}
         choices = self._ways.draft_lengths(method)
-        self._add("gamma", gr.Slider, value=_DEFAULT.gamma, label="Gamma: tokens drafted in a round", **bounds)
-        self._add("draft_length", gr.Radio, choices=choices, value=_DEFAULT.draft_length, label="Draft length")
+        self._add("gamma", gr.Slider, value=self._first.gamma, label="Gamma: tokens drafted in a round", **bounds)
+        self._add("draft_length", gr.Radio, choices=choices, value=self._first.draft_length, label="Draft length")
         self._number("confidence", "Stop below this probability", 0.05)
         with gr.Row():
             self._number("ngram_max", "Longest n-gram", 1)
             self._number("ngram_min", "Shortest n-gram", 1)
         ties = [("the latest", "latest"), ("the earliest", "first")]
-        self._add("ngram_tie", gr.Radio, choices=ties, value=_DEFAULT.ngram_tie, label="Of equal matches take")
+        self._add("ngram_tie", gr.Radio, choices=ties, value=self._first.ngram_tie, label="Of equal matches take")
         # text, as an empty number box that comes back to the page holds a 0 (Gradio 6.31)
         self._add("exit_layer", gr.Textbox, value="", label="Layers that draft (empty: a quarter)", max_lines=1)
         self._add("tree", gr.Textbox, value="", label="Tree: children per node at each depth (empty: a chain)",
@@ -163,16 +165,22 @@ class Controls:
 
     def _add(self, name: str, make: Any, **options: Any) -> None:
         with gr.Column(visible=name not in self._hidden, min_width=120, elem_classes="sv-field") as self._places[name]:
-            self.inputs[name] = make(elem_id=f"sv-{name.replace('_', '-')}", **options)
-            self.problems[name] = gr.HTML(
-                visible=False,
-                html_template="<p class='sv-problem' role='alert'>${value}</p>",
-                apply_default_css=False,
-            )
+            self.inputs[name] = make(elem_id=f"{self._prefix}-{name.replace('_', '-')}", **options)
+            self._place_for_problem(name)
+
+    def _place_for_problem(self, name: str) -> None:
+        self.problems[name] = problem_place()
 
     def _number(self, name: str, label: str, step: float) -> None:
         """A number box without limits of its own: Python checks, and the sentence stands below."""
-        self._add(name, gr.Number, value=getattr(_DEFAULT, name), label=label, step=step)
+        self._add(name, gr.Number, value=getattr(self._first, name), label=label, step=step)
+
+
+def problem_place() -> gr.HTML:
+    """A place for one sentence, empty and hidden."""
+    return gr.HTML(
+        visible=False, html_template="<p class='sv-problem' role='alert'>${value}</p>", apply_default_css=False
+    )
 
 
 def _known(value: Any, known: Collection[str], default: str) -> Any:

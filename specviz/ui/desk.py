@@ -1,11 +1,11 @@
-"""The desk: one pair in memory and one run at a time, first come, first served."""
+"""The desk: one run at a time, first come, first served, and in memory only the pairs that it needs."""
 
 import gc
 import logging
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from traceback import format_exc
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from specviz.trace.errors import SpecvizError
 
 logger = logging.getLogger(__name__)
 MOST_WAITING = 8
+Held = tuple[str, str | None]  # a pair's key and the dtype it was asked in (None: what suits the device)
 
 
 class Desk:
@@ -21,11 +22,10 @@ class Desk:
     Any thread may take, ask or give back a ticket: a generator of the page moves between threads.
     """
 
-    def __init__(self, load: Callable[[str], Any]) -> None:
+    def __init__(self, load: Callable[..., Any]) -> None:
         self._load, self._guard = load, threading.Lock()
         self._line: deque[Ticket] = deque()
-        self._key: str | None = None
-        self._pair: Any = None
+        self._pairs: dict[Held, Any] = {}
 
     def take_ticket(self) -> "Ticket":
         """Join the line. Raises SpecvizError if it is too long."""
@@ -46,20 +46,27 @@ class Desk:
             if ticket in self._line:
                 self._line.remove(ticket)
 
-    def pair(self, ticket: "Ticket", key: str) -> Any:
-        """The pair of that key; another one in memory is let go first. Raises SpecvizError."""
+    def pair(self, ticket: "Ticket", key: str, dtype: str | None, beside: Collection[Held]) -> Any:
+        """The pair of that key and dtype; all others in memory but those in `beside` are let go first.
+
+        Raises SpecvizError.
+        """
         if self.ahead_of(ticket):
             raise RuntimeError("a ticket asked for a model before its turn")
-        if key != self._key:
-            self._unload()
-            self._pair, self._key = _checked(self._load, key), key
-        return self._pair
+        wanted = (key, dtype)
+        self._let_go_all_but({wanted, *beside})
+        if wanted not in self._pairs:
+            self._pairs[wanted] = _checked(self._load, *wanted[: 1 if dtype is None else 2])
+        return self._pairs[wanted]
 
-    def _unload(self) -> None:
-        self._pair = self._key = None
-        gc.collect()
-        if torch := sys.modules.get("torch"):
-            torch.cuda.is_available() and torch.cuda.empty_cache()
+    def _let_go_all_but(self, kept: Collection[Held]) -> None:
+        left = self._pairs.keys() - kept
+        for held in left:
+            del self._pairs[held]
+        if left:
+            gc.collect()
+            if torch := sys.modules.get("torch"):
+                torch.cuda.is_available() and torch.cuda.empty_cache()
 
 
 class Ticket:
@@ -73,9 +80,12 @@ class Ticket:
         """Runs that are served before this one; 0: its turn."""
         return self._desk.ahead_of(self)
 
-    def pair(self, key: str) -> Any:
-        """The pair of that key, loaded if need be. Only when `ahead` is 0. Raises SpecvizError."""
-        return self._desk.pair(self, key)
+    def pair(self, key: str, dtype: str | None = None, beside: Collection[Held] = ()) -> Any:
+        """The pair of that key, loaded if need be. Only when `ahead` is 0. Raises SpecvizError.
+
+        beside: (key, dtype) of the other pairs that the same run needs; any not named are let go.
+        """
+        return self._desk.pair(self, key, dtype, beside)
 
     def __enter__(self) -> Self:
         return self
@@ -84,10 +94,10 @@ class Ticket:
         self._desk.give_back(self)
 
 
-def _checked(load: Callable[[str], Any], key: str) -> Any:
+def _checked(load: Callable[..., Any], key: str, *dtype: str) -> Any:
     """Load, and turn any failure into a fresh SpecvizError: the old one's frames hold half-loaded models."""
     try:
-        return load(key)
+        return load(key, *dtype)
     except SpecvizError as error:
         sentence, field = str(error), error.field
     except Exception as error:

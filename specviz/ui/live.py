@@ -1,27 +1,21 @@
 """A live run: waits for its turn, loads the pair, races both lanes, and yields what the page shows."""
 
-import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from time import monotonic, sleep
-from traceback import format_exception
+from time import monotonic
 from typing import Any
 
-from specviz.analysis.words import count
-from specviz.trace.errors import SpecvizError
 from specviz.trace.methods import METHODS
 from specviz.trace.schema import Settings
-from specviz.ui.desk import Desk, Ticket
+from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, Race
+from specviz.ui.turns import told, wait_for_turn
 from specviz.ui.writer import TraceWriter
 
-logger = logging.getLogger(__name__)
 FRAME = 0.125  # seconds between updates of the page
 CHARTS = 1.0  # seconds between updates of the charts, at least
 CHARTS_SHARE = 0.1  # and this share of the run so far: the lines of old charts stay in the buffer
-POLL = 0.25  # seconds between looks at the line of waiting runs
-_UNFORESEEN = "The run failed for a reason that specviz did not foresee; its log has the details."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ def live_run(engine: Engine, desk: Desk, order: Order, stop: threading.Event) ->
     """
     try:
         with desk.take_ticket() as ticket:
-            yield from _wait(ticket, stop)
+            yield from map(Update, wait_for_turn(ticket, stop))
             if stop.is_set():
                 yield Update("Stopped before it began.")
                 return
@@ -62,12 +56,6 @@ def live_run(engine: Engine, desk: Desk, order: Order, stop: threading.Event) ->
     except Exception as error:
         failed = _told(error)
     yield failed
-
-
-def _wait(ticket: Ticket, stop: threading.Event) -> Iterator[Update]:
-    while (ahead := ticket.ahead) and not stop.is_set():
-        yield Update(f"Busy: waiting for {count(ahead, 'other run')} to end.")  # a closed tab ends it here
-        sleep(POLL)
 
 
 def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> Iterator[Update]:
@@ -81,7 +69,7 @@ def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> I
         try:
             yield from _rounds(race, writer, status, stop)
         except Exception as error:
-            failure = _told(error).status
+            failure = str(told(error))
     trace = race.trace
     if failure and trace.finish != "failed":
         trace.finish, trace.failure = "failed", failure
@@ -109,9 +97,5 @@ def _rounds(race: Race, writer: TraceWriter, status: str, stop: threading.Event)
 
 
 def _told(error: Exception) -> Update:
-    """An error as what the page says; what nobody foresaw goes to the log."""
-    if isinstance(error, SpecvizError):
-        sentence = str(error)
-        return Update(sentence, problems={error.field: sentence} if error.field else {})
-    logger.error("a live run failed\n%s", "".join(format_exception(error)))  # as text: frames hold models
-    return Update(_UNFORESEEN)
+    sentence = told(error)
+    return Update(str(sentence), problems={sentence.field: str(sentence)} if sentence.field else {})

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import gradio as gr
 
@@ -59,9 +60,9 @@ def trace_app(texts: dict[str, list[str]], replay: Callable) -> gr.Blocks:
 
 
 @contextmanager
-def launched(app: gr.Blocks) -> Iterator[str]:
+def launched(app: gr.Blocks, **options: Any) -> Iterator[str]:
     _, url, _ = app.launch(
-        prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, run_history=False, ssr_mode=False
+        prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, run_history=False, ssr_mode=False, **options
     )
     try:
         yield url.rstrip("/")

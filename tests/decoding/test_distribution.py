@@ -1,11 +1,12 @@
 """The first three sampled tokens of 20,000 seeded runs against the target's enumerated distribution."""
 
-import itertools
+from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import pytest
 import torch
-from exactness import PENALTIES, VOCAB, chi_square_p, draw, enumerate_target
+from exactness import PENALTIES, VOCAB, chi_square_p, draw, enumerate_target, triple
 from tiny import table_model
 
 import specviz
@@ -13,18 +14,16 @@ from specviz import Settings
 from specviz.decoding import acceptance
 
 RUNS = 20_000
-FILTERS = [
-    {},
-    {"top_k": 3},
-    {"top_p": 0.8},
-    PENALTIES,
-    {"min_p": 0.2},
-    {"top_k": 4, "top_p": 0.9, "repetition_penalty": 1.3},
-]
 TEMPERATURES, GAMMAS = (0.7, 1.0, 1.5), (1, 2, 5)
-CASES = [(t, g, FILTERS[n % len(FILTERS)]) for n, (t, g) in enumerate(itertools.product(TEMPERATURES, GAMMAS))]
-# the rest of the grid for the filters the issue names: every temperature meets top-k, top-p and penalties
-CASES += [(0.7, 2, FILTERS[3]), (1.5, 5, FILTERS[1]), (1.0, 2, FILTERS[2]), (1.5, 1, FILTERS[3])]
+FILTERS = [{"top_k": 3}, {"top_p": 0.8}, PENALTIES]
+# a Latin square: every temperature meets every gamma, and both meet every filter
+CASES = [(t, g, FILTERS[(i + j) % 3], RUNS) for (i, t), (j, g) in product(enumerate(TEMPERATURES), enumerate(GAMMAS))]
+# beyond what the issue names; a tenth of the runs finds a wrong residual
+CASES += [
+    (1.0, 2, {}, RUNS // 4),
+    (0.7, 1, {"min_p": 0.2}, RUNS // 4),
+    (1.5, 5, {"top_k": 4, "top_p": 0.9, "repetition_penalty": 1.3}, RUNS // 4),
+]
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +31,26 @@ def pair():
     return specviz.Pair(table_model(VOCAB, seed=1), table_model(VOCAB, seed=2))
 
 
-@pytest.mark.parametrize(("temperature", "gamma", "filters"), CASES)
-def test_sampled_tokens_follow_the_target(pair, temperature, gamma, filters):
+def p_value(pair, settings: Settings, runs: int) -> float:
+    return chi_square_p(draw(pair, settings, runs, recorded=False), enumerate_target(pair.target, settings), runs)
+
+
+@pytest.mark.parametrize(("temperature", "gamma", "filters", "runs"), CASES)
+def test_sampled_tokens_follow_the_target(pair, temperature, gamma, filters, runs):
     settings = Settings(gamma, max_new_tokens=3, temperature=temperature, top_n=1, **filters)
-    expected = enumerate_target(pair.target, settings)
-    assert sum(expected.values()) == pytest.approx(1)
-    assert chi_square_p(draw(pair, settings, RUNS), expected, RUNS) > 0.001
+    assert sum(enumerate_target(pair.target, settings).values()) == pytest.approx(1)
+    assert p_value(pair, settings, runs) > 0.001
 
 
 def test_plain_decoding_follows_the_target(pair):
     settings = Settings(0, max_new_tokens=3, temperature=1.0, top_n=1, top_p=0.9)
-    assert chi_square_p(draw(pair, settings, RUNS), enumerate_target(pair.target, settings), RUNS) > 0.001
+    assert p_value(pair, settings, RUNS // 4) > 0.001
+
+
+@pytest.mark.parametrize("gamma", [0, *GAMMAS])
+def test_runs_that_are_drawn_without_a_record_are_the_runs_of_the_product(pair, gamma):
+    settings = Settings(gamma, max_new_tokens=3, temperature=1.0, top_n=1, **PENALTIES)
+    assert draw(pair, settings, 200, recorded=False) == Counter(triple(pair, settings, seed) for seed in range(200))
 
 
 @pytest.mark.parametrize(
@@ -56,8 +64,7 @@ def test_plain_decoding_follows_the_target(pair):
 def test_a_wrong_residual_is_found(pair, monkeypatch, wrong, gamma):
     monkeypatch.setattr(acceptance, "residual", wrong)
     settings = Settings(gamma, max_new_tokens=3, temperature=1.0, top_n=1)
-    runs = RUNS // 4
-    assert chi_square_p(draw(pair, settings, runs), enumerate_target(pair.target, settings), runs) < 1e-9
+    assert p_value(pair, settings, RUNS // 10) < 1e-9
 
 
 def test_one_uniform_for_the_whole_block_is_found(pair, monkeypatch):
@@ -66,8 +73,7 @@ def test_one_uniform_for_the_whole_block_is_found(pair, monkeypatch):
 
     monkeypatch.setitem(acceptance.JUDGES, "rejection", reused)
     settings = Settings(2, max_new_tokens=3, temperature=1.0, top_n=1)
-    runs = RUNS // 2
-    assert chi_square_p(draw(pair, settings, runs), enumerate_target(pair.target, settings), runs) < 1e-6
+    assert p_value(pair, settings, RUNS // 2) < 1e-6
 
 
 def test_the_rule_emits_p_for_any_q():

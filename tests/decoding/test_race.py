@@ -2,6 +2,7 @@
 
 import pytest
 from tiny import IDS, build, noised, table_model
+from watch import Watch
 
 import specviz
 from specviz import Settings, SpecvizError
@@ -40,27 +41,6 @@ def test_closing_stops_both_lanes():
             next(running)
     assert running.trace.finish == running.trace.baseline.finish == "stopped"
     assert next(running, None) is None
-
-
-class Watch:
-    """A clock that only the stub models move: seconds by call of `tick`."""
-
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        for module in ("clock", "loop"):
-            monkeypatch.setattr(f"specviz.decoding.{module}.perf_counter", lambda: self.now)
-
-    def model(self, seconds, seed=0, first=0.1, scale=1.5):
-        """A table model whose pass takes `seconds`, its very first pass `first` more."""
-        out = table_model(7, seed, scale)
-        calls = []
-
-        def hook(_ids):
-            self.now += seconds + (first if not calls else 0.0)
-            calls.append(1)
-
-        out.hook = hook
-        return out
 
 
 def seconds_per_token(trace):

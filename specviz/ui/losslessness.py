@@ -1,0 +1,117 @@
+"""The tab Losslessness: does speculative decoding write what plain decoding would? Right rules and wrong ones."""
+
+import html
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import gradio as gr
+
+from specviz.ui.board import Board
+from specviz.ui.check_controls import CheckControls
+from specviz.ui.checking import Draws, Texts, check
+from specviz.ui.controls import QUIET, Updates
+from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.engine import Engine
+from specviz.ui.live import Update
+from specviz.ui.stops import Stops
+
+_ABOUT = (
+    "Speculative decoding is exact: its tokens have the very distribution of the target. **Draw** samples one place "
+    "of a text thousands of times and holds the result against the exact probabilities, under a right rule and under "
+    "rules that are wrong on purpose. **Compare texts** decodes greedily and looks for the first token that differs."
+)
+_READING = """
+- **Bars.** Grey is exact: the product of the target's probabilities. The coloured bar beside it is how often this
+  continuation was drawn. Under a right rule the two differ by luck alone.
+- **Total variation** is half the sum of all those differences. Luck shrinks as draws come in, by half for four times
+  as many, and a right rule goes down with it. A wrong rule stops falling: it draws from another distribution, and what
+  is left is the distance between the two.
+- **p-value**: the chance of a chi-square at least this large if the rule is right. For a right rule it is as likely
+  to be 0.3 as 0.03 or 0.9, so 0.3 says nothing against it, and 0.9 is no better than 0.3. A fault drives it to 0 as
+  draws come in. Below 0.0001 it counts as different here; one right check in ten thousand ends there too.
+- **No difference seen** is not a proof: a small fault, or one that shows only elsewhere, needs more draws or another
+  prompt.
+- **Near-tie**: two tokens whose scores are closer than the rounding of the number format. Passes of different width
+  round differently, so either may win. The place is computed again in float32 to tell a near-tie from a fault.
+"""
+_HINT = "Press Draw: the drawn and the exact distribution, and how far they are apart, will grow here."
+
+
+class Losslessness:
+    """Lays itself out in the current Blocks. stops: runs by visitor."""
+
+    def __init__(self, engine: Engine, desk: Desk, stops: Stops) -> None:
+        self._engine, self._desk, self._stops = engine, desk, stops
+        self._controls = CheckControls(engine)
+        self._lay_out()
+        self._wire()
+
+    def _lay_out(self) -> None:
+        with gr.Row(elem_classes="sv-tab", elem_id="sv-check"):
+            with gr.Column(min_width=280, elem_classes="sv-tab-start"):
+                gr.Markdown(_ABOUT)
+                with gr.Row():
+                    self._draw = gr.Button("Draw", variant="primary", min_width=80)
+                    self._compare = gr.Button("Compare texts", min_width=110)
+                    self._stop = gr.Button("Stop", min_width=60)
+                self._status = gr.HTML(html_template="<p role='status'>${value}</p>", elem_classes="sv-say",
+                                       elem_id="sv-check-status", apply_default_css=False)  # fmt: skip
+            with gr.Column(min_width=280, elem_classes="sv-tab-choose"):
+                self._controls.both()
+                self._controls.draws()
+                self._controls.texts()
+            with gr.Column(min_width=280, elem_classes="sv-tab-board"):
+                self._board = Board(hint=_HINT, elem_id="sv-check-board")
+                with gr.Accordion("How to read this", open=False):
+                    gr.Markdown(_READING)
+
+    def _wire(self) -> None:
+        inputs = {*self._controls.inputs.values(), *self._controls.prompts.inputs}
+        places = [*self._controls.problem_updates({"prompts": ""}), self._board, self._status]
+        for button, start in ((self._draw, self._start_draws), (self._compare, self._start_texts)):
+            button.click(
+                start,
+                inputs,
+                places,
+                concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
+                concurrency_id="check",
+                show_progress="hidden",
+                api_visibility="private",
+            )
+        self._stop.click(self._request_stop, None, self._status, **QUIET)
+
+    def _start_draws(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
+        yield from self._start(*self._controls.draws_order(values), request)
+
+    def _start_texts(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
+        yield from self._start(*self._controls.texts_order(values), request)
+
+    def _start(self, order: Draws | Texts | None, problems: dict[str, str], request: gr.Request) -> Iterator[Updates]:
+        """A check, as updates of the page."""
+        yield self._controls.problem_updates(problems)
+        if order is None:
+            yield self._say("Nothing was run. See the sentences below.")
+            return
+        with (
+            self._stops.watch(str(request.session_hash)) as stop,
+            closing(check(self._engine, self._desk, order, stop)) as updates,
+        ):
+            for update in updates:
+                yield self._show(update)
+
+    def _show(self, update: Update) -> Updates:
+        page = self._say(update.status)
+        if update.text is not None:
+            page[self._board] = update.text
+        if update.problems:
+            page |= self._controls.problem_updates(update.problems)
+        return page
+
+    def _request_stop(self, request: gr.Request) -> Any:
+        if self._stops.stop(str(request.session_hash)):
+            return gr.skip()  # the check itself says when it has stopped
+        return html.escape("Nothing is running.")
+
+    def _say(self, sentence: str) -> Updates:
+        return {self._status: html.escape(sentence)}

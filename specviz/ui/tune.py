@@ -1,0 +1,91 @@
+"""The tab Tune: which gamma to use here, or none, from one calibration."""
+
+import html
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import gradio as gr
+
+from specviz.ui.board import Board
+from specviz.ui.controls import QUIET, Updates
+from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.engine import Engine
+from specviz.ui.live import Update
+from specviz.ui.stops import Stops
+from specviz.ui.tune_controls import TuneControls
+from specviz.ui.tuning import tune
+
+_ABOUT = (
+    "Every gamma decodes the same prompts, in turns with plain decoding. One of them also predicts all the others, so "
+    "that you see how far the prediction can be trusted."
+)
+_HINT = "Press Tune: which gamma to use here, how sure that is, and where the time goes will stand here."
+
+
+class Tune:
+    """Lays itself out in the current Blocks. stops: runs by visitor."""
+
+    def __init__(self, engine: Engine, desk: Desk, stops: Stops) -> None:
+        self._engine, self._desk, self._stops = engine, desk, stops
+        self._controls = TuneControls(engine, engine.entries())
+        self._lay_out()
+        self._wire()
+
+    def _lay_out(self) -> None:
+        with gr.Row(elem_classes="sv-tab", elem_id="sv-tune"):
+            with gr.Column(min_width=280, elem_classes="sv-tab-start"):
+                gr.Markdown(_ABOUT)
+                with gr.Row():
+                    self._run = gr.Button("Tune", variant="primary", min_width=80)
+                    self._stop = gr.Button("Stop", min_width=80)
+                self._status = gr.HTML(html_template="<p role='status'>${value}</p>", elem_classes="sv-say",
+                                       elem_id="sv-tune-status", apply_default_css=False)  # fmt: skip
+            with gr.Column(min_width=280, elem_classes="sv-tab-choose"):
+                self._controls.amount()
+                self._controls.pair()
+                self._controls.ways()
+            with gr.Column(min_width=280, elem_classes="sv-tab-board"):
+                self._board = Board(hint=_HINT, elem_id="sv-tune-board")
+
+    def _wire(self) -> None:
+        self._controls.wire()
+        self._run.click(
+            self._start,
+            {*self._controls.inputs.values()},
+            [*self._controls.problem_updates({}), self._board, self._status],
+            concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
+            show_progress="hidden",
+            api_visibility="private",
+        )
+        self._stop.click(self._request_stop, None, self._status, **QUIET)
+
+    def _start(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
+        """A calibration, as updates of the page."""
+        order, problems = self._controls.order({n: values.get(c) for n, c in self._controls.inputs.items()})
+        yield self._controls.problem_updates(problems)
+        if order is None:
+            yield self._say("Nothing was run. See the sentences below.")
+            return
+        with (
+            self._stops.watch(str(request.session_hash)) as stop,
+            closing(tune(self._engine, self._desk, order, stop)) as updates,
+        ):
+            for update in updates:
+                yield self._show(update)
+
+    def _show(self, update: Update) -> Updates:
+        page = self._say(update.status)
+        if update.text is not None:
+            page[self._board] = update.text
+        if update.problems:
+            page |= self._controls.problem_updates(update.problems)
+        return page
+
+    def _request_stop(self, request: gr.Request) -> Any:
+        if self._stops.stop(str(request.session_hash)):
+            return gr.skip()  # the run itself says when it has stopped
+        return html.escape("Nothing is running.")
+
+    def _say(self, sentence: str) -> Updates:
+        return {self._status: html.escape(sentence)}

@@ -1,0 +1,181 @@
+"""A calibration as it runs: waits for its turn, loads the pair, measures its gammas, and yields what the page shows."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from math import ceil
+from statistics import median
+from time import monotonic
+from typing import Any
+
+from specviz.analysis.advice import sweep_report
+from specviz.analysis.tables import Report
+from specviz.analysis.words import count
+from specviz.charts.style import Chart
+from specviz.charts.tune import policies, speedup_by_gamma, speedup_by_kind, waterfall
+from specviz.trace.errors import SpecvizError
+from specviz.trace.measured import Decoded, PromptText, StepTimes
+from specviz.trace.schema import Settings
+from specviz.ui.board_writer import BoardWriter, report_exports
+from specviz.ui.desk import Desk
+from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
+from specviz.ui.live import Update
+from specviz.ui.turns import told, wait_for_turn
+
+_USUAL = 4  # the gamma to calibrate with, if it is among those measured
+_PASSES = 6  # single passes of each width
+_OPEN = {"sweep"}  # the other tables fold below the charts, most of which are drawn from them
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What to measure: every gamma on every prompt, so many times. settings: of all lanes; their gamma gives way."""
+
+    pair: str
+    settings: Settings
+    gammas: tuple[int, ...]
+    prompts: list[PromptText]
+    repeats: int
+
+
+def tune(engine: Engine, desk: Desk, order: Tuning, stop: threading.Event) -> Iterator[Update]:
+    """Updates of the page from the first wait to the end. Closing the generator releases everything at once;
+    setting `stop` ends the run after the current round, and what is whole then is analysed. Never raises.
+    """
+    try:
+        with desk.take_ticket() as ticket:
+            yield from map(Update, wait_for_turn(ticket, stop))
+            if stop.is_set():
+                yield Update("Stopped before it began.")
+                return
+            yield Update(f"Loading {order.pair} … (Stop takes effect once it is loaded.)")
+            yield from _measured(engine, ticket.pair(order.pair), order, stop)
+            return
+    except Exception as error:
+        sentence = told(error)
+        failed = Update(str(sentence), problems={sentence.field: str(sentence)} if sentence.field else {})
+    yield failed
+
+
+def _measured(engine: Engine, pair: Any, order: Tuning, stop: threading.Event) -> Iterator[Update]:
+    lanes = [LaneOf(f"gamma {gamma}", pair, replace(order.settings, gamma=gamma)) for gamma in order.gammas]
+    failure = None
+    with engine.measure(lanes, order.prompts, order.repeats) as measurement:
+        growing = _Growing(order, measurement)
+        yield Update("Warming up and measuring.", growing.text, opens=True)
+        try:
+            yield from growing.follow(lambda context: _passes(engine, pair, order, context), stop)
+        except Exception as error:
+            failure = f"Failed: {told(error)}"
+    done = "Stopped; what was whole is kept." if stop.is_set() else "Finished."
+    yield growing.ended(failure or done)
+
+
+def _passes(engine: Engine, pair: Any, order: Tuning, context: int) -> list[StepTimes]:
+    widest = max(order.gammas)
+    return engine.step_times(pair, replace(order.settings, gamma=widest), range(1, widest + 2), context, _PASSES)
+
+
+class _Growing:
+    """The board of one calibration."""
+
+    def __init__(self, order: Tuning, measurement: Measurement) -> None:
+        self._order, self._measurement = order, measurement
+        self._steps: list[StepTimes] = []
+        self._reported = 0
+        self._writer = BoardWriter("Speedup against gamma")
+
+    @property
+    def text(self) -> str:
+        """The board's lines so far."""
+        return self._writer.text
+
+    def follow(self, passes: Callable[[int], list[StepTimes]], stop: threading.Event) -> Iterator[Update]:
+        """Updates paced for the page, until the measurement ends or is stopped.
+
+        passes: measures single passes after so many tokens; called once the first prompt says how many are usual.
+        """
+        begun = monotonic()
+        for step in self._measurement:
+            if stop.is_set():
+                return
+            if self._writer.frame_due():
+                done, of = self._measurement.done, self._measurement.of
+                where = _where(step, done, of, self._order.repeats)
+                left = _left(monotonic() - begun, done, of) if self._steps else ""
+                self._writer.progress(done, of, f"{where}{left}")
+                if len(self._measurement.decoded) > self._reported and self._writer.due():
+                    self._report()
+                yield Update("Measuring.", self.text)
+            if self._measurement.decoded and not self._steps:
+                self._steps = passes(_context(self._measurement.decoded))
+
+    def ended(self, status: str) -> Update:
+        """The whole report, its files, and which gammas dropped out."""
+        failed = [f"{label} dropped out: {why}" for label, why in self._measurement.failed.items()]
+        if self._measurement.decoded:
+            exports = report_exports(self._report())
+        else:
+            failed.append("No prompt was decoded to its end, so there is nothing to analyse.")
+            exports = {}
+        self._writer.end(" ".join([status, *failed]), exports)
+        return Update(status, self.text)
+
+    def _report(self) -> Report:
+        report = tune_report(self._measurement.decoded, self._steps)
+        self._writer.report(report, folded={table.key for table in report.tables} - _OPEN)
+        self._writer.charts(tune_charts(report))
+        self._reported = len(self._measurement.decoded)
+        return report
+
+
+def tune_report(decoded: list[Decoded], steps: list[StepTimes]) -> Report:
+    """What the decodes of all gammas say, predicted from one of them; only why, if nothing can be said."""
+    by_gamma: dict[int, list[Decoded]] = {}
+    for decode in decoded:
+        by_gamma.setdefault(decode.trace.settings.gamma, []).append(decode)
+    calibration = by_gamma[_USUAL if _USUAL in by_gamma else max(by_gamma)]
+    try:
+        return sweep_report(by_gamma, calibration, steps, range(1, max(by_gamma) + 1))
+    except SpecvizError as error:
+        return Report("Speedup against gamma", [str(error)], [], [calibration[0].trace.provenance])
+
+
+def tune_charts(report: Report) -> dict[str, Chart]:
+    """The charts of a report, as far as its tables go."""
+    tables = report.keyed()
+    charts: dict[str, Chart] = {}
+    if "sweep" in tables:
+        charts["sweep"] = speedup_by_gamma(tables["sweep"])
+    if "kinds" in tables:
+        charts |= {f"kind {kind}": figure for kind, figure in speedup_by_kind(tables["kinds"]).items()}
+    for key, draw in (("waterfall", waterfall), ("policies", policies)):
+        if key in tables:
+            charts[key] = draw(tables[key])
+    return charts
+
+
+def interleaved(sets: list[list[PromptText]]) -> list[PromptText]:
+    """The first prompt of every set, then the second of every set: a stop leaves some of each."""
+    return [prompt for row in zip_longest(*sets) for prompt in row if prompt]
+
+
+def _context(decoded: list[Decoded]) -> int:
+    """Tokens in the cache halfway through a usual decode."""
+    return int(median(len(d.trace.prompt.ids) + len(d.trace.output_ids) // 2 for d in decoded))
+
+
+def _where(step: MeasuredStep, done: int, of: int, repeats: int) -> str:
+    turn = f", repeat {step.repeat + 1} of {repeats}" if repeats > 1 else ""
+    return f"{done} of {count(of, 'decode')} · {step.prompt}{turn}"
+
+
+def _left(elapsed: float, done: int, of: int) -> str:
+    """A rough time to the end, if all goes on as it went so far."""
+    if not done:
+        return ""
+    seconds = elapsed / done * (of - done)
+    if seconds > 90:
+        return f" · about {count(ceil(seconds / 60), 'minute')} left (an estimate)"
+    return f" · about {count(5 * ceil(seconds / 5), 'second')} left (an estimate)"
