@@ -9,6 +9,7 @@ from made import made_round, made_trace, plain_rounds
 
 from specviz.models.catalog import CatalogEntry
 from specviz.trace.errors import SpecvizError
+from specviz.trace.findings import Finding
 from specviz.trace.measured import Decoded, PromptText
 from specviz.trace.schema import Piece, Settings, Trace
 from specviz.ui.engine import Engine, LaneOf
@@ -140,7 +141,7 @@ class FakeEngine:
     most_at_once: int = 0
 
     def engine(self) -> Engine:
-        return Engine(self._entries, self._load, self._race, self._measure)
+        return Engine(self._entries, self._load, self._race, self._measure, examine=self._examine)
 
     def _entries(self):
         far = CatalogEntry("far", "Far pair", "elsewhere", "a", "b", why_not="a <b>model</b> is missing.")
@@ -157,6 +158,12 @@ class FakeEngine:
         self.races.append(race)
         self.most_at_once = max(self.most_at_once, sum(not r.closed for r in self.races))
         return race
+
+    def _examine(self, key, dtype=None):
+        if self.refuse:
+            raise self.refuse
+        found = Finding("memory", "warning", f"{key} takes <much> in {dtype}.", "Watch the memory.")
+        return [found, Finding("verdict", "note", "Fits, with notes.")]
 
     def _measure(self, lanes, prompts, repeats):
         if self.refuse:

@@ -83,7 +83,7 @@ class Known:
         if low is not None and high is not None:
             for part in (1, 100):
                 ends = (part * (high - value), part * (value - low))
-                self.distances |= {*ends, *(round(end, 2) for end in ends)}
+                self.distances |= {*ends, *(round(end, digits) for end in ends for digits in (2, 4))}
 
     def _add(self, number: float) -> None:
         for same in (number, 100 * number):

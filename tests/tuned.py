@@ -20,13 +20,14 @@ ROUNDS = 20
 class KnownEngine:
     """A fake engine that measures synthetic decodes. draft: seconds of a draft step. dry: nothing can be drafted.
 
-    pause: seconds before each step. refuse: raised when a measurement starts; error: raised after half of the decodes.
+    endless: the third prompt goes on until the run is stopped. refuse: raised when a measurement starts; error: raised
+    after half of the decodes.
     lost: label -> why the lane drops out. asked: (widths, context) of every call for single passes.
     """
 
     draft: float = 0.001
     dry: bool = False
-    pause: float = 0.0
+    endless: bool = False
     refuse: SpecvizError | None = None
     error: Exception | None = None
     lost: dict[str, str] = field(default_factory=dict)
@@ -77,8 +78,10 @@ class KnownMeasurement:
             for place, prompt in enumerate(prompts):
                 if known.error and 2 * self.done >= self.of:
                     raise known.error
-                sleep(known.pause)
                 yield FakeStep(lanes[0].label, prompt.name, repeat)
+                while known.endless and place == 2:
+                    sleep(0.02)
+                    yield FakeStep(lanes[0].label, prompt.name, repeat)
                 self.failed |= known.lost
                 for lane in lanes:
                     if lane.label not in self.failed:
@@ -89,11 +92,8 @@ class KnownMeasurement:
 
 def _decode(lane: LaneOf, prompt: PromptText, repeat: int, seed: int, known: KnownEngine) -> Decoded:
     gamma = lane.settings.gamma
-    costs = {"draft": known.draft, "target": TARGET, "wider": WIDER}
-    found = synthetic(
-        HAZARDS[prompt.kind], gamma, 1, ROUNDS, seed, lane=lane.label, kind=prompt.kind,
-        censored=0.0, **costs,
-    )[0]  # fmt: skip
+    costs = {"draft": known.draft, "target": TARGET, "wider": WIDER, "lane": lane.label, "kind": prompt.kind}
+    found = synthetic(HAZARDS[prompt.kind], gamma, 1, ROUNDS, seed, **costs)[0]
     if known.dry:
         found.trace.rounds = found.trace.baseline.rounds
     return replace(found, prompt=prompt.name, repeat=repeat)

@@ -1,6 +1,6 @@
 // Token streams of several lanes under each other: what begins at the same character stands in the same column.
-const streamView = { chosen: null, shown: null, blocks: [], width: 0 };
-const LANE_TAG = 26, CHIP = 10, STAR = 16; // px: the lane's number at the left; what a chip and its star add to the characters
+const streamView = { chosen: null, shown: null, blocks: [], width: 0, widths: new Map(), ruler: null };
+const LANE_TAG = 26, CHIP = 12, STAR = 16; // px: the lane's number at the left; what a chip and its star add to its text
 
 function showStreams() {
   const keys = [...run.streams.keys()];
@@ -94,9 +94,9 @@ function commonBounds(lanes, length) {
 // Blocks as wide as the box: [from, to) in characters. A stretch that is wider alone is cut where it fills the box.
 function blocksOf(lanes, width) {
   const length = Math.max(0, ...lanes.map(lane => lane.at(-1)?.end ?? 0)), common = new Set(commonBounds(lanes, length));
-  const tokens = lanes.flat().sort((a, b) => a.end - b.end), blocks = [], room = width - LANE_TAG - 26, character = widthOfCharacter();
+  const tokens = lanes.flat().sort((a, b) => a.end - b.end), blocks = [], room = width - LANE_TAG - 28;
   for (let from = 0; from < length;) {
-    const to = blockEnd(tokens.filter(token => token.at >= from), from, length, common, room, character);
+    const to = blockEnd(tokens.filter(token => token.at >= from), from, length, common, room);
     blocks.push([from, to]);
     from = to;
   }
@@ -104,12 +104,12 @@ function blocksOf(lanes, width) {
 }
 
 // Columns as wide as their widest token needs: the last place with room to it, at best one where all lanes begin a token.
-function blockEnd(tokens, from, length, common, room, character) {
+function blockEnd(tokens, from, length, common, room) {
   const x = new Map([[from, 0]]);
   let reached = 0, best = 0, fits = 0;
-  for (const { at, end, origin } of tokens) {
+  for (const { piece, at, end, origin } of tokens) {
     const before = [...x].findLast(([place]) => place <= at)[1];
-    reached = Math.max(reached, before + Math.max(1, end - at) * character + CHIP + (origin === 'bonus' ? STAR : 0));
+    reached = Math.max(reached, before + widthOf(piece) + CHIP + (origin === 'bonus' ? STAR : 0));
     if (reached > room) break;
     x.delete(end);
     x.set(end, reached);
@@ -120,9 +120,16 @@ function blockEnd(tokens, from, length, common, room, character) {
   return best || fits || Math.min(...tokens.map(token => token.end), length);
 }
 
-function widthOfCharacter() {
-  const probe = find('.stream-probe');
-  return probe.getBoundingClientRect().width / 10 || 9;
+// Pixels of a piece's text: marks such as that of a line break come from other fonts and have widths of their own.
+function widthOf(piece) {
+  if (!streamView.ruler) {
+    const { fontSize, fontFamily } = getComputedStyle(find('.stream-box'));
+    streamView.ruler = el('canvas').getContext('2d');
+    streamView.ruler.font = `${fontSize} ${fontFamily}`;
+  }
+  const text = visibleText(piece);
+  if (!streamView.widths.has(text)) streamView.widths.set(text, Math.ceil(streamView.ruler.measureText(text).width));
+  return streamView.widths.get(text);
 }
 
 function paintBlocks(stream, box, width) {

@@ -15,15 +15,15 @@ function showReport() {
 function tableCard({ key, folded }) {
   if (tableCards.has(key)) return tableCards.get(key);
   const node = el(folded ? 'details' : 'div', 'board-table'), scroll = el('div', 'scroll'), table = el('table'), note = el('p', 'note');
-  const meanings = el('details', 'meanings'), list = el('dl');
+  const meanings = el('details', 'meanings'), list = el('dl'), file = el('span', 'table-file');
   node.dataset.table = key;
   scroll.tabIndex = 0;
   scroll.setAttribute('role', 'region');
   scroll.append(table);
   meanings.append(el('summary', '', say('meanings')), list);
   if (folded) node.append(el('summary'));
-  node.append(scroll, note, meanings);
-  const card = { node, scroll, table, note, meanings, list, shown: '' };
+  node.append(scroll, note, meanings, file);
+  const card = { node, scroll, table, note, meanings, list, file, shown: '' };
   tableCards.set(key, card);
   return card;
 }
@@ -81,16 +81,19 @@ function meaning(column) {
   return [term, el('dd', '', column.about)];
 }
 
-// A button for every file that came with the end.
+// A button for every file that came with the end: that of a table below it, the others at the foot of the board.
 function showExports() {
-  const files = Object.entries(run.end?.exports ?? {});
+  const files = Object.entries(run.end?.exports ?? {}), foot = find('.export-files');
   find('.exports').hidden = files.length === 0;
-  find('.export-files').replaceChildren(...files.map(([name, text]) => {
-    const button = el('button', '', name);
-    button.type = 'button';
-    button.addEventListener('click', () => download(text, mimeOf(name), name));
-    return button;
-  }));
+  for (const place of [foot, ...[...tableCards.values()].map(card => card.file)]) place.replaceChildren();
+  for (const [name, text] of files) (tableCards.get(name.replace(/\.csv$/, ''))?.file ?? foot).append(fileButton(name, text));
+}
+
+function fileButton(name, text) {
+  const button = el('button', '', name);
+  button.type = 'button';
+  button.addEventListener('click', () => download(text, mimeOf(name), name));
+  return button;
 }
 
 function mimeOf(name) {

@@ -1,6 +1,7 @@
 """What to do with the figures: which gamma, in one sentence, and the report of a sweep."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from specviz.analysis.command_lines import flags
 from specviz.analysis.costs import CostModel, fit_costs
@@ -12,6 +13,8 @@ from specviz.analysis.waterfall import waterfall_table
 from specviz.analysis.ways import used_exit
 from specviz.analysis.words import count
 from specviz.trace.measured import Decoded, PromptKind, StepTimes
+
+_USUAL = 4  # the gamma to calibrate with
 
 
 def recommendation(best: Best, sweep: Table) -> str:
@@ -77,6 +80,16 @@ def sweep_report(
         [*tables, policy_table(calibration, fit.model), lines],
         [source],
     )
+
+
+def calibration_of(measured: Mapping[int, Sequence[Decoded]]) -> Sequence[Decoded]:
+    """The decodes that a prediction starts from: gamma 4 if it was measured, else the longest drafts."""
+    return measured[_USUAL if _USUAL in measured else max(measured)]
+
+
+def usual_context(decodes: Sequence[Decoded]) -> int:
+    """Tokens in the cache halfway through a usual decode: where single passes should be timed."""
+    return int(median(len(d.trace.prompt.ids) + len(d.trace.output_ids) // 2 for d in decodes))
 
 
 def best_by_kind(

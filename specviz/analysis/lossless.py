@@ -149,7 +149,8 @@ def _sentence(place: Place, tally: Tally) -> str:
     found, title = fit_of(place, tally), rule_title(tally.rule)
     if found is None or found.p_value is None:
         return f"{title}: too few draws to tell."
-    numbers = f"{count(tally.draws, 'draw')}, p = {found.p_value:.2g}"
+    p = f"= {found.p_value:.2g}" if found.p_value else "below 1e-300"
+    numbers = f"{count(tally.draws, 'draw')}, p {p}"
     if _differs(found):
         return f"{title} writes another distribution than the target ({numbers}): {_meaning(tally.rule)}."
     if claims_exact(tally.rule):

@@ -7,7 +7,8 @@ from typing import Any
 from specviz.analysis.tables import Column, Report, Row, Table, cell_text
 from specviz.charts.style import ACCEPTED, BONUS, INK, PLAIN, Chart, chart
 
-_TICK, _MOST_LINES = 16, 3  # characters and lines of a lane's name below its mark
+_ACROSS, _MOST_LINES = 36, 4  # characters that fit below a small chart, and lines of a lane's name there
+_FURTHEST = 3  # times the largest value that an interval may stretch the axis
 _SMALL = {"meta": {"small": True}, "height": 190}
 
 
@@ -32,7 +33,11 @@ def speedups(lanes: Table) -> Chart:
         **_values(column, known, lanes.rows),
     }
     note = "Measured; bars: 95% interval. The line at 1 is plain decoding; a lane below it is slower than that."
-    figure = chart(("Speedup", "", "times plain decoding"), [marks], note, xaxis=_names(lanes.rows))
+    top = _top(column, known)
+    if any((row.get(column.high or "") or 0) > top for row in known):
+        note += " A bar that leaves the chart goes on to the end that the table names."
+    axes = {"xaxis": _names(lanes.rows), "yaxis": {"range": [0, top]}}
+    figure = chart(("Speedup", "", "times plain decoding"), [marks], note, **axes)
     line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1}
     figure["layout"]["shapes"] = [line | {"line": {"color": PLAIN, "dash": "dash", "width": 1.5}}]
     return _small(figure)
@@ -55,7 +60,7 @@ def hazards(table: Table, furthest: int) -> Chart:
         "type": "bar",
         "x": places,
         "y": _percents(column, rows),
-        "error_y": _interval(column, rows, 100),
+        "error_y": _interval(column, rows, percent=True),
         "marker": {"color": ACCEPTED},
         "text": [f"{cell_text(column, row)}: {row['accepted']} of {row['judged']} judged" for row in rows],
         "textposition": "none",
@@ -70,7 +75,7 @@ def _values(column: Column, known: Sequence[Row], rows: Sequence[Row]) -> dict[s
     """Places of the lanes, counted from 1, their values, and what to read on hover."""
     return {
         "x": [rows.index(row) + 1 for row in known],
-        "y": [row[column.key] for row in known],
+        "y": [round(row[column.key], 4) for row in known],
         "text": [f"{row['lane']}: {cell_text(column, row)}" for row in known],
         "hoverinfo": "text",
     }
@@ -78,32 +83,42 @@ def _values(column: Column, known: Sequence[Row], rows: Sequence[Row]) -> dict[s
 
 def _names(rows: Sequence[Row]) -> dict[str, Any]:
     """The axis of lanes: their names below their places."""
+    room = max(8, _ACROSS // max(1, len(rows)))
+    names = [str(row["lane"]).replace("γ ", "γ\u00a0") for row in rows]
     return {
         "tickvals": list(range(1, len(rows) + 1)),
-        "ticktext": ["<br>".join(wrap(str(row["lane"]), _TICK)[:_MOST_LINES]) for row in rows],
+        "ticktext": ["<br>".join(wrap(name, room)[:_MOST_LINES]) for name in names],
         "range": [0.4, len(rows) + 0.6],
         "tickangle": 0,
     }
 
 
-def _interval(column: Column, rows: Sequence[Row], scale: float = 1) -> dict[str, Any]:
+def _interval(column: Column, rows: Sequence[Row], percent: bool = False) -> dict[str, Any]:
     """Error bars to the ends of the interval; none where there is no interval."""
+    scale, digits = (100, 2) if percent else (1, 4)
     ends = [(row.get(column.low or ""), row[column.key], row.get(column.high or "")) for row in rows]
     whole = [end if None not in end else None for end in ends]
     return {
         "type": "data",
         "symmetric": False,
-        "array": [end and scale * (end[2] - end[1]) for end in whole],
-        "arrayminus": [end and scale * (end[1] - end[0]) for end in whole],
+        "array": [end and round(scale * (end[2] - end[1]), digits) for end in whole],
+        "arrayminus": [end and round(scale * (end[1] - end[0]), digits) for end in whole],
         "color": INK,
         "thickness": 1.2,
         "width": 4,
     }
 
 
+def _top(column: Column, rows: Sequence[Row]) -> float:
+    """Where the axis ends: above every interval, but not so far that the values themselves cannot be told apart."""
+    values = [1.0, *(row[column.key] for row in rows)]
+    highs = [row.get(column.high or "") or row[column.key] for row in rows]
+    return 1.08 * max(*values, min(max(highs, default=1.0), _FURTHEST * max(values)))
+
+
 def _percents(column: Column, rows: Sequence[Row]) -> list[float | None]:
     values = [row[column.key] for row in rows]
-    return [None if value is None else 100 * value for value in values]
+    return [None if value is None else round(100 * value, 2) for value in values]
 
 
 def _positions(table: Table) -> list[Row]:

@@ -5,8 +5,9 @@ from typing import Any
 from specviz.analysis.tables import Report, Row, Table, cell_text
 from specviz.charts.style import ACCEPTED, BONUS, INK, PLAIN, Chart, chart, empty, thin
 
-_MOST_BARS = 16
+_MOST_BARS, _FEWER_BARS = 16, 8  # of the rule that is looked at first, and of those beside it
 _LONGEST = 24  # characters of a continuation on the axis
+_AXES: dict[str, Any] = {"xaxis": {"rangemode": "tozero"}, "yaxis": {"type": "log", "rangemode": "normal"}}
 _REJECTED, _RESAMPLED = "var(--sv-rejected)", "var(--sv-resampled)"
 _STYLES = [(ACCEPTED, "solid"), (_REJECTED, "dash"), (_RESAMPLED, "dot"), (BONUS, "dashdot"), (INK, "longdash")]
 
@@ -20,13 +21,14 @@ def lossless_charts(report: Report) -> dict[str, Chart]:
         "total_variation": total_variation(tables["growth"]),
         "chi_square": chi_square(tables["growth"]),
     }
-    return charts | {key: bars(table) for key, table in tables.items() if table.key == "lossless"}
+    drawn = {key: table for key, table in tables.items() if table.key == "lossless"}
+    return charts | {key: bars(table, small=place > 0) for place, (key, table) in enumerate(drawn.items())}
 
 
-def bars(table: Table) -> Chart:
-    """The likeliest continuations: exact probability, and the share of the draws beside it."""
+def bars(table: Table, small: bool = False) -> Chart:
+    """The likeliest continuations: exact probability, and the share of the draws beside it. small: fewer of them."""
     labels = (table.title, "", "probability (%)")
-    rows = table.rows[:_MOST_BARS]
+    rows = table.rows[: _FEWER_BARS if small else _MOST_BARS]
     if not rows:
         return empty(labels, "No draw yet.")
     places = list(range(1, len(rows) + 1))
@@ -39,11 +41,13 @@ def bars(table: Table) -> Chart:
     note = f"Exact and measured. {table.note}" + (f" The table has {left} more continuations." if left else "")
     figure = chart(labels, data, note, xaxis=ticks)
     figure["layout"] |= {"barmode": "group", "bargap": 0.2, "height": 320}
+    if small:
+        figure["layout"] |= {"meta": {"small": True}, "height": 280}
     return figure
 
 
 def total_variation(growth: Table) -> Chart:
-    """Total variation of every rule against draws, and what luck alone leaves."""
+    """Total variation of every rule against draws, and what luck alone leaves, on a logarithmic axis."""
     labels = ("Total variation", "draws", "total variation")
     if not growth.rows:
         return empty(labels, "No draw yet.")
@@ -53,7 +57,7 @@ def total_variation(growth: Table) -> Chart:
     )
     luck = list({row["draws"]: row for row in growth.rows}.values())
     line = _line("luck alone", luck, "noise", {"color": PLAIN, "width": 4})
-    return chart(labels, [line, *_by_rule(growth, "total_variation")], note, xaxis={"rangemode": "tozero"})
+    return chart(labels, [line, *_by_rule(growth, "total_variation")], note, **_AXES)
 
 
 def chi_square(growth: Table) -> Chart:
@@ -62,8 +66,7 @@ def chi_square(growth: Table) -> Chart:
     if all(row["chi_square_per_df"] is None for row in growth.rows):
         return empty(labels, "Too few draws to compare.")
     note = "Measured. A right rule stays near 1 however long one draws; one with a fault grows with the draws."
-    lines = _by_rule(growth, "chi_square_per_df")
-    return chart(labels, lines, note, xaxis={"rangemode": "tozero"}, yaxis={"type": "log", "rangemode": "normal"})
+    return chart(labels, _by_rule(growth, "chi_square_per_df"), note, **_AXES)
 
 
 def _by_rule(growth: Table, key: str) -> list[dict[str, Any]]:

@@ -9,7 +9,10 @@ from specviz.charts.style import ACCEPTED, BONUS, INK, PLAIN, Chart, chart, empt
 
 _SWEEP = ("Speedup against gamma", "gamma (tokens drafted per round)", "speedup (×)")
 _NOTHING = "Nothing measured yet."
-_AS_ABOVE = "Measured points with 95% intervals; predicted and Leviathan's curves (both fitted), drawn as for all kinds."
+_ROOM = 1.4  # of the axis, above the highest point
+_AS_ABOVE = (
+    "Measured points with 95% intervals, cut at the frame; predicted and Leviathan's curves (fitted), as for all kinds."
+)
 
 
 def speedup_by_gamma(sweep: Table) -> Chart:
@@ -26,15 +29,13 @@ def speedup_by_kind(kinds: Table) -> dict[str, Chart]:
     kinds: the table "kinds".
     """
     names = list(dict.fromkeys(str(row["kind"]) for row in kinds.rows))
-    shown = [row[key] for row in kinds.rows for key in ("measured", "high", "predicted", "leviathan")]
-    top = max((value for value in shown if value is not None), default=None)
     charts = {}
     for name in names:
         rows = [row for row in kinds.rows if row["kind"] == name]
-        charts[name] = _curves(kinds, rows, (name.capitalize(), *_SWEEP[1:]))
+        charts[name] = _curves(kinds, rows, (name, *_SWEEP[1:]))
         charts[name]["note"] = _AS_ABOVE
         charts[name]["layout"] |= {"meta": {"small": True}, "showlegend": False}
-        charts[name]["layout"]["yaxis"] |= {"range": [0, top]}
+        charts[name]["layout"]["yaxis"] |= _scale(kinds.rows)
     return charts
 
 
@@ -103,10 +104,17 @@ def _curves(table: Table, rows: Sequence[Row], labels: tuple[str, str, str]) -> 
     if measured:
         data += [_intervals(measured), _points(table, measured)]
     note = (
-        "Points: measured, with a 95% interval over prompts. Line: predicted (fitted). Dashed: Leviathan's formula "
-        f"with the measured alpha and c (fitted). The line at 1 is plain decoding. {table.note}"
+        "Points: measured, with a 95% interval over prompts, cut at the frame. Line: predicted (fitted). Dashed: "
+        f"Leviathan's formula with the measured alpha and c (fitted). The line at 1 is plain decoding. {table.note}"
     )
-    return _with_plain(chart(labels, data, note, xaxis={"dtick": 1 if gammas[-1] <= 10 else 2}))
+    axes = {"xaxis": {"dtick": 1 if gammas[-1] <= 10 else 2}, "yaxis": _scale(rows)}
+    return _with_plain(chart(labels, data, note, **axes))
+
+
+def _scale(rows: Sequence[Row]) -> dict[str, Any]:
+    """An axis with room for every point and curve; an interval may go on beyond it, as few prompts make it huge."""
+    shown = [row[key] for row in rows for key in ("measured", "predicted", "leviathan")]
+    return {"range": [0, _ROOM * max(value for value in shown if value is not None)]}
 
 
 def _points(table: Table, rows: Sequence[Row]) -> dict[str, Any]:

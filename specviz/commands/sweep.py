@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from specviz.commands.measuring import add_measuring_options, run
@@ -12,8 +11,6 @@ from specviz.trace.errors import SpecvizError
 
 if TYPE_CHECKING:
     from specviz.trace.measured import Decoded
-
-_USUAL = 4  # the gamma to calibrate with, if it is among those asked for
 
 
 def add(actions: Any) -> None:
@@ -45,7 +42,7 @@ def _sweep(options: argparse.Namespace) -> int:
     for notice in (*pair.notices, *ignored(chosen[measured[0]])):
         print(f"note: {notice}", file=sys.stderr)
 
-    from specviz.analysis.advice import sweep_report
+    from specviz.analysis.advice import calibration_of, sweep_report, usual_context
     from specviz.decoding.bench import LanePlan
     from specviz.decoding.widths import step_times
 
@@ -53,13 +50,8 @@ def _sweep(options: argparse.Namespace) -> int:
     by_gamma: dict[int, list[Decoded]] = {}
     for decoded in running.decoded:
         by_gamma.setdefault(decoded.trace.settings.gamma, []).append(decoded)
-    calibration = by_gamma[_calibrated(list(by_gamma))]
-    context = int(median(len(d.trace.prompt.ids) + len(d.trace.output_ids) // 2 for d in calibration))
-    steps = step_times(pair, calibration[0].trace.settings, range(1, gammas[-1] + 2), context)
+    calibration = calibration_of(by_gamma)
+    widths, context = range(1, gammas[-1] + 2), usual_context(calibration)
+    steps = step_times(pair, calibration[0].trace.settings, widths, context)
     deliver(sweep_report(by_gamma, calibration, steps, gammas), options)
     return 0
-
-
-def _calibrated(measured: list[int]) -> int:
-    """The gamma whose run the prediction starts from."""
-    return _USUAL if _USUAL in measured else max(measured)

@@ -1,6 +1,7 @@
 """Findings on whether models can take part, and whether two of them can work together. One topic a function."""
 
 import os
+from typing import Any
 
 import torch
 
@@ -107,7 +108,7 @@ def ends(target: Examined, draft: Examined | None) -> list[Finding]:
     if not target.ends:
         what = "The target names no end-of-sequence id, so only the budget or a stop string ends a text."
         return [Finding("end of sequence", "note", what, "Set a stop string, or mind the number of tokens.")]
-    if draft is None or draft.ends == target.ends or not draft.ends:
+    if draft is None or not draft.ends or draft.ends == target.ends or _strings(draft) == _strings(target):
         return [Finding("end of sequence", "ok", f"Texts end with {_named(target)}.")]
     what = f"The target ends texts with {_named(target)}, the draft with {_named(draft)}; the target's ends count."
     return [Finding("end of sequence", "note", what, "Expect a rejection where a text ends.")]
@@ -194,6 +195,11 @@ def _another(target: Examined, draft: Examined, reason: str) -> list[Finding]:
 
 def _tokens(model: Examined) -> int:
     return model.width if model.allowed is None else int(model.allowed.sum())
+
+
+def _strings(model: Examined) -> set[Any]:
+    """What the ids that end a text are called; without a tokenizer the ids themselves."""
+    return {model.tokenizer.convert_ids_to_tokens(i) if model.tokenizer else i for i in model.ends}
 
 
 def _named(model: Examined) -> str:

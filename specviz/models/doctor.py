@@ -158,7 +158,8 @@ def _findings(pair: _Pair, use: _Use) -> list[Finding]:
         found += _checked(sizes.speed, target, draft, use.gamma, use.steps)
     for model in pair.models:
         found += _checked(sizes.mixture, model, use.gamma)
-    found += _checked(budget.memory, pair.models, pair.others, context, use.gamma, use.device, use.free)
+    if not any(f.topic == "cache" and f.level == "fault" for f in found):  # else there is nothing to add up
+        found += _checked(budget.memory, pair.models, pair.others, context, use.gamma, use.device, use.free)
     return found
 
 

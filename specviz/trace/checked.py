@@ -8,7 +8,7 @@ from specviz.trace.measured import Decoded
 from specviz.trace.schema import Piece, Provenance
 
 # a place where the two tokens that follow are open, and draft and target differ, for the embedded pair
-FIRST_PROMPT = 'def is_palindrome(text):\n    """Return True if text reads the same backwards."""\n'
+FIRST_PROMPT = "    return "
 SAMPLED = Settings(gamma=2, temperature=1.0, top_k=8)  # few continuations, so that thousands of draws fill them
 
 Fault = Literal["no-residual", "raw-q-residual", "one-uniform", "soft-q"]

@@ -16,7 +16,8 @@ The value is append-only lines of JSON (NDJSON), never rewritten; each is an obj
     tokens    {"t", "key", "pieces": {id: {"text", "kind"?}}, "lanes": {index: [[piece, origin, at], ...]}}
               more tokens of the lanes of a stream. piece: its number in the board's own table of display pieces,
               sent before the first use. at: the character of the output at which it begins, from 0
-    end       {"t", "sentence", "exports": {file name: text}}        closes the board; one button a file
+    end       {"t", "sentence", "exports": {file name: text}}        closes the board; one button a file, that of
+              TABLE.key + ".csv" below its table
 
 Python makes every text of a value (`specviz.analysis.tables.cell_text`); the browser only lays out and draws.
 """

@@ -39,9 +39,7 @@ class CheckControls(Controls):
         """One place, the rules that are wrong on purpose, and how much to draw."""
         wrong = [(info.title, key) for key, info in FAULTS.items()]
         with gr.Accordion("Draw one place", open=True):
-            about = " ".join(f"{info.title}: {info.about}" for info in FAULTS.values())
-            self._add("faults", gr.CheckboxGroup, choices=wrong, value=list(FAULTS), info=about,
-                      label="Wrong on purpose, beside it")  # fmt: skip
+            self._add("faults", gr.CheckboxGroup, choices=wrong, value=list(FAULTS), label="Wrong on purpose")
             self._add("prompt", gr.Textbox, value=FIRST_PROMPT, label="What comes after this text", lines=3)
             self._add("draws", gr.Slider, minimum=LEAST_DRAWS, maximum=MOST_DRAWS, step=500, value=FIRST_DRAWS,
                       label="Draws under each rule")  # fmt: skip

@@ -44,7 +44,7 @@ class Compare:
 
     def __init__(self, engine: Engine, desk: Desk, stops: Stops, traces: Path) -> None:
         self._engine, self._desk, self._stops = engine, desk, stops
-        self._lanes = lane_set(_FIRST, engine.entries(), traces, recorded_runs(traces))
+        self._lanes = lane_set(_FIRST, engine, traces, recorded_runs(traces))
         self._files = TraceFiles()
         self._lay_out()
         self._wire()

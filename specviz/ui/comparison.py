@@ -164,7 +164,8 @@ class _Growing:
         decoded = self._decoded(measurement)
         failed = dict(measurement.failed) if measurement else {}
         problems = {label: sentence for label, sentence in failed.items() if label in self._labels}
-        sentence = " ".join([status, *(f"Lane {label} dropped out: {why}" for label, why in problems.items())])
+        kept = f"{count(len(decoded), 'whole decode')} of {count(len(self._labels), 'lane')}."
+        sentence = " ".join([status, kept, *(f"Lane {label} dropped out: {why}" for label, why in problems.items())])
         exports = report_exports(self._report(measurement)) if decoded else {}
         self._writer.end(sentence, exports)
         return CompareUpdate(status, self._writer.text, problems, decoded)

@@ -8,29 +8,28 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.models.catalog import CatalogEntry
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import load_trace
 from specviz.trace.methods import METHODS
 from specviz.trace.schema import Settings, Trace
 from specviz.ui.checks import read_settings
 from specviz.ui.controls import QUIET, Controls, Updates, problem_place
+from specviz.ui.engine import Engine
 from specviz.ui.lane_names import Choice
+from specviz.ui.pair_check import DTYPES, PairCheck
 
 _HERE, _RECORDED, _FILE = "here", "recorded", "file"
 _SOURCES = [("Decode here", _HERE), ("A recorded run", _RECORDED), ("A trace file", _FILE)]
 _AUTO = "auto"
-_DTYPES = [("as suits the device", _AUTO), *((name, name) for name in ("float32", "bfloat16", "float16"))]
+_DTYPES = [("as suits the device", _AUTO), *((name, name) for name in DTYPES)]
 
 
 class LaneControls(Controls):
     """number: from 1. first: what the lane begins with. runs: file name -> title of the recorded runs in `traces`."""
 
-    def __init__(
-        self, number: int, first: Settings, entries: list[CatalogEntry], traces: Path, runs: Mapping[str, str]
-    ) -> None:
-        super().__init__(entries, first, prefix=f"sv-lane{number}")
-        self._lane, self._traces, self._runs = number, traces, runs
+    def __init__(self, number: int, first: Settings, engine: Engine, traces: Path, runs: Mapping[str, str]) -> None:
+        super().__init__(engine.entries(), first, prefix=f"sv-lane{number}")
+        self._engine, self._lane, self._traces, self._runs = engine, number, traces, runs
 
     def lay_out(self, shown: bool) -> None:
         """The lane as a part of the page that folds."""
@@ -41,6 +40,7 @@ class LaneControls(Controls):
             with gr.Column(min_width=120) as self._here:
                 self.pair()
                 self._add("dtype", gr.Radio, choices=_DTYPES, value=_AUTO, label="Precision")
+                self._check = PairCheck(self._engine, f"{self._prefix}-check")
                 self.ways()
                 self.box.label = self._title(replace(self._first, method=self.inputs["method"].value))
             with gr.Column(min_width=120, visible=False) as self._of_recorded:
@@ -53,6 +53,7 @@ class LaneControls(Controls):
     def wire(self) -> None:
         """Controls come and go with the choices, and the lane's title says what it is."""
         super().wire()
+        self._check.wire(self.inputs["pair"], self.inputs["dtype"])
         places = [self._here, self._of_recorded, self._of_file]
         self.inputs["source"].input(self._choose_source, self.inputs["source"], places, **QUIET)
         told = [self.box, self._problem]
@@ -128,8 +129,6 @@ def _with_plain_lane(trace: Trace) -> Trace:
     return trace
 
 
-def lane_set(
-    firsts: Sequence[Settings], entries: list[CatalogEntry], traces: Path, runs: Mapping[str, str]
-) -> list[LaneControls]:
+def lane_set(firsts: Sequence[Settings], engine: Engine, traces: Path, runs: Mapping[str, str]) -> list[LaneControls]:
     """The controls of several lanes, numbered from 1."""
-    return [LaneControls(k, first, entries, traces, runs) for k, first in enumerate(firsts, start=1)]
+    return [LaneControls(k, first, engine, traces, runs) for k, first in enumerate(firsts, start=1)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from specviz.trace.checked import FAULTS
 from specviz.ui.board import Board
 from specviz.ui.check_controls import CheckControls
 from specviz.ui.checking import Draws, Texts, check
@@ -35,6 +36,7 @@ _READING = """
 - **Near-tie**: two tokens whose scores are closer than the rounding of the number format. Passes of different width
   round differently, so either may win. The place is computed again in float32 to tell a near-tie from a fault.
 """
+_WRONG = "\n".join(f"- **{info.title}.** {info.about}" for info in FAULTS.values())
 _HINT = "Press Draw: the drawn and the exact distribution, and how far they are apart, will grow here."
 
 
@@ -63,8 +65,9 @@ class Losslessness:
                 self._controls.texts()
             with gr.Column(min_width=280, elem_classes="sv-tab-board"):
                 self._board = Board(hint=_HINT, elem_id="sv-check-board")
-                with gr.Accordion("How to read this", open=False):
+                with gr.Accordion("How to read this"):
                     gr.Markdown(_READING)
+                    gr.Markdown(f"The rules that are wrong on purpose:\n\n{_WRONG}")
 
     def _wire(self) -> None:
         inputs = {*self._controls.inputs.values(), *self._controls.prompts.inputs}

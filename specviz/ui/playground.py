@@ -16,6 +16,7 @@ from specviz.ui.desk import MOST_WAITING, Desk
 from specviz.ui.engine import Engine
 from specviz.ui.examples import recorded_lines, recorded_runs
 from specviz.ui.live import Order, Update, live_run
+from specviz.ui.pair_check import PairCheck
 from specviz.ui.player import StepPlayer
 from specviz.ui.stops import Stops
 from specviz.ui.writer import replay_lines
@@ -48,6 +49,7 @@ class Playground:
                 )
             with gr.Column(elem_id="sv-settings", min_width=280):
                 self._controls.pair()
+                self._check = PairCheck(self._engine, "sv-check-pair")
                 self._controls.ways()
                 self._controls.settings()
                 self._controls.more()
@@ -66,6 +68,7 @@ class Playground:
 
     def _wire(self) -> None:
         self._controls.wire()
+        self._check.wire(self._controls.inputs["pair"])
         places = [*self._controls.problem_updates({"stop": ""}), self._player, self._status, self._recorded]
         running = self._run.click(
             self._start,

@@ -22,7 +22,7 @@ class PromptChoice:
         sets = engine.prompt_kinds()
         choices = [*((kind.capitalize(), kind) for kind in sets), ("My own text", _OWN)]
         self._kind = gr.Radio(choices, value=choices[0][1], label="Prompts", elem_id=f"{prefix}-prompts")
-        self._count = gr.Slider(1, MOST_PROMPTS, value=2, step=1, label="How many of them", visible=bool(sets),
+        self._count = gr.Slider(1, MOST_PROMPTS, value=4, step=1, label="How many of them", visible=bool(sets),
                                 elem_id=f"{prefix}-prompt-count")  # fmt: skip
         self._text = gr.Textbox(label="Text", lines=4, max_lines=10, visible=not sets, elem_id=f"{prefix}-own")
         self.inputs = [self._kind, self._count, self._text]

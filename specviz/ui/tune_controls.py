@@ -30,8 +30,8 @@ class Preset:
 
 
 PRESETS = {
-    "Quick": Preset((1, 2, 4, 8), 32, 2, 1),
-    "Usual": Preset((1, 2, 3, 4, 6, 8), 48, 2, 2),
+    "Quick": Preset((1, 2, 4, 8), 24, 3, 1),
+    "Usual": Preset((1, 2, 3, 4, 6, 8), 48, 4, 2),
     "Thorough": Preset((1, 2, 3, 4, 5, 6, 7, 8), 96, 6, 3),
 }
 _FIRST = "Quick"

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import ceil
-from statistics import median
 from time import monotonic
 from typing import Any
 
-from specviz.analysis.advice import sweep_report
+from specviz.analysis.advice import calibration_of, sweep_report, usual_context
 from specviz.analysis.tables import Report
 from specviz.analysis.words import count
 from specviz.charts.style import Chart
@@ -23,7 +22,6 @@ from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
 from specviz.ui.live import Update
 from specviz.ui.turns import told, wait_for_turn
 
-_USUAL = 4  # the gamma to calibrate with, if it is among those measured
 _PASSES = 6  # single passes of each width
 _OPEN = {"sweep"}  # the other tables fold below the charts, most of which are drawn from them
 
@@ -109,7 +107,7 @@ class _Growing:
                     self._report()
                 yield Update("Measuring.", self.text)
             if self._measurement.decoded and not self._steps:
-                self._steps = passes(_context(self._measurement.decoded))
+                self._steps = passes(usual_context(self._measurement.decoded))
 
     def ended(self, status: str) -> Update:
         """The whole report, its files, and which gammas dropped out."""
@@ -135,7 +133,7 @@ def tune_report(decoded: list[Decoded], steps: list[StepTimes]) -> Report:
     by_gamma: dict[int, list[Decoded]] = {}
     for decode in decoded:
         by_gamma.setdefault(decode.trace.settings.gamma, []).append(decode)
-    calibration = by_gamma[_USUAL if _USUAL in by_gamma else max(by_gamma)]
+    calibration = calibration_of(by_gamma)
     try:
         return sweep_report(by_gamma, calibration, steps, range(1, max(by_gamma) + 1))
     except SpecvizError as error:
@@ -159,11 +157,6 @@ def tune_charts(report: Report) -> dict[str, Chart]:
 def interleaved(sets: list[list[PromptText]]) -> list[PromptText]:
     """The first prompt of every set, then the second of every set: a stop leaves some of each."""
     return [prompt for row in zip_longest(*sets) for prompt in row if prompt]
-
-
-def _context(decoded: list[Decoded]) -> int:
-    """Tokens in the cache halfway through a usual decode."""
-    return int(median(len(d.trace.prompt.ids) + len(d.trace.output_ids) // 2 for d in decoded))
 
 
 def _where(step: MeasuredStep, done: int, of: int, repeats: int) -> str:

@@ -115,4 +115,6 @@ def test_the_report_says_it_in_sentences():
     broken = lossless_report(PLACE, [Tally("rejection", 1000, SKEWED)]).sentences
     assert broken[0].endswith("it is not lossless here.")
     assert fit(SKEWED, CHANCES).p_value < LEVEL
+    certain = lossless_report(PLACE, [Tally("rejection", 10**6, (10**6, 0, 0, 0))]).sentences[0]
+    assert "(1,000,000 draws, p below 1e-300)" in certain, "a p-value is never written as 0"
     assert lossless_report(None, []).tables == []

@@ -162,12 +162,16 @@ def test_what_differs_from_the_first_lane_is_marked(board):
 
 
 def test_files_are_what_python_wrote(board, tmp_path):
-    for name, text in report_exports(REPORT).items():
+    files = report_exports(REPORT)
+    assert board.locator("#bo .export-files button").all_text_contents() == ["report.json", "report.md"]
+    tables = board.locator("#bo .table-file button").all_text_contents()
+    assert sorted(tables) == sorted(name for name in files if name.endswith(".csv"))
+    for name in ("report.json", "report.md", "lanes.csv", "acceptance-2.csv"):
         with board.expect_download() as download:
             board.get_by_role("button", name=name, exact=True).click()
         path = tmp_path / name
         download.value.save_as(path)
-        assert path.read_text() == text
+        assert path.read_text() == files[name]
     assert json.loads((tmp_path / "report.json").read_text())["format"] == "specviz-report"
 
 

@@ -1,4 +1,4 @@
-"""The tab Compare: four lanes of the embedded pair to the end, and the same figures as `bench --json`; Stop; reasons."""
+"""The tab Compare: four lanes of the embedded pair to the end, with the figures of `bench --json`; Stop; reasons."""
 
 import json
 import subprocess
@@ -35,6 +35,7 @@ class CompareScreen(Screen):
 
     def __init__(self, page, url):
         super().__init__(page, url)
+        page.set_default_timeout(120_000)  # the machine may be busy with other tests
         page.get_by_role("tab", name="Compare").click()
         self.board.locator(".nothing").wait_for()
 
@@ -141,19 +142,26 @@ def test_only_the_controls_that_a_lane_uses_are_there_and_its_title_says_what_it
 
 def test_a_lane_that_cannot_run_says_why_in_its_place_and_nothing_is_run(screen, page, fake):
     before = len(fake.measurements)
-    box = page.locator("#sv-lane1-gamma input[type=number]")
-    box.fill("99")
+    box = page.locator("#sv-lane1-tree").locator("textarea, input").first
+    box.fill("9 9 9")
     box.blur()
-    expect(screen.lane(1).get_by_role("alert")).to_contain_text("Gamma must be a whole number from 1 to 16")
+    expect(screen.lane(1).get_by_role("alert")).to_contain_text("This tree has 819 nodes")
     screen.press("Compare")
     expect(screen.said).to_have_text("Nothing was run. See the sentences in the lanes.")
-    box.fill("3")
+    box.fill("")
     box.blur()
     expect(screen.lane(1).get_by_role("alert")).to_have_count(0)
     assert len(fake.measurements) == before
     fake.refuse = SpecvizError("2 Prompt lookup, γ 4: The prompt is too long for <b>it</b>.")
     screen.press("Compare")
     expect(screen.lane(2).get_by_role("alert")).to_have_text("The prompt is too long for <b>it</b>.")
+
+
+def test_the_doctor_of_a_lane_says_what_it_finds_and_is_silent_for_another_pair(screen):
+    screen.lane(1).get_by_role("button", name="Check this pair").click()
+    expect(screen.lane(1)).to_contain_text("near takes <much> in None. Watch the memory.")
+    screen.lane(1).get_by_role("radio", name="Lone pair · no draft").check()
+    expect(screen.lane(1)).not_to_contain_text("Watch the memory.")
 
 
 def test_recorded_runs_are_compared_without_a_model(screen, fake):

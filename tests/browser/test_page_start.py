@@ -10,7 +10,7 @@ from time import monotonic, sleep
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from browser.pages import expect
+from playwright.sync_api import expect
 
 from specviz.ui.examples import TRACES, recorded_runs
 

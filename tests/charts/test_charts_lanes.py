@@ -33,11 +33,11 @@ def test_speedups_stand_at_their_lanes_with_their_intervals(report):
     rows = report.table("lanes").rows
     (marks,) = lane_charts(report)["speedup"]["data"]
     assert marks["x"] == [1, 2, 3]
-    assert marks["y"] == [row["speedup"] for row in rows]
+    assert marks["y"] == [round(row["speedup"], 4) for row in rows]
     top = [y + up for y, up in zip(marks["y"], marks["error_y"]["array"], strict=True)]
-    assert top == pytest.approx([row["speedup_high"] for row in rows])
+    assert top == pytest.approx([row["speedup_high"] for row in rows], abs=2e-4)
     bottom = [y - down for y, down in zip(marks["y"], marks["error_y"]["arrayminus"], strict=True)]
-    assert bottom == pytest.approx([row["speedup_low"] for row in rows])
+    assert bottom == pytest.approx([row["speedup_low"] for row in rows], abs=2e-4)
     assert marks["y"][1] < 1
 
 
@@ -53,7 +53,18 @@ def test_hazards_are_percents_of_the_table_on_equal_axes(report):
     charts = lane_charts(report)
     table = report.keyed()["acceptance"]
     (bars,) = charts["acceptance"]["data"]
-    assert bars["y"] == [100 * row["hazard"] for row in table.rows[:-1]]
+    assert bars["y"] == [round(100 * row["hazard"], 2) for row in table.rows[:-1]]
     assert bars["text"][0].endswith(f"{table.rows[0]['accepted']} of {table.rows[0]['judged']} judged")
     ranges = {tuple(charts[key]["layout"]["xaxis"]["range"]) for key in ("acceptance", "acceptance-2")}
     assert ranges == {(0.4, 3.6)}
+
+
+def test_an_interval_without_bounds_does_not_hide_the_values(report):
+    lanes = report.table("lanes")
+    whole = speedups(lanes)
+    assert whole["layout"]["yaxis"]["range"][1] >= max(row["speedup_high"] for row in lanes.rows)
+    assert "leaves the chart" not in whole["note"]
+    rows = [lanes.rows[0] | {"speedup_high": 5000.0}, *lanes.rows[1:]]
+    cut = speedups(replace(lanes, rows=rows))
+    assert cut["layout"]["yaxis"]["range"] == [0, pytest.approx(1.08 * 3 * lanes.rows[0]["speedup"])]
+    assert "leaves the chart" in cut["note"]

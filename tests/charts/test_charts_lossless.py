@@ -26,6 +26,8 @@ REPORT = lossless_report(PLACE, [tally(rule, n) for n in (100, 400) for rule in 
 def test_every_number_is_in_a_table():
     charts = lossless_charts(REPORT)
     assert list(charts) == ["total_variation", "chi_square", "lossless", "lossless-2"]
+    assert [len(charts[name]["data"][0]["x"]) for name in ("lossless", "lossless-2")] == [16, 8]
+    assert [name for name, c in charts.items() if c["layout"].get("meta", {}).get("small")] == ["lossless-2"]
     growth = REPORT.table("growth")
     known = {value for row in growth.rows for value in row.values()}
     for name, lines in (("total_variation", 3), ("chi_square", 2)):

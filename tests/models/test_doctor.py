@@ -5,56 +5,23 @@ from dataclasses import asdict
 
 import pytest
 import torch
+from doctored import LARGE, SMALL, WINDOWS, fitting, looked, save, seen, text
 from mixture import mixture_config
 from pydantic import TypeAdapter
 from spell import LETTERS, spelled
-from tiny import build, heads, table_model, tokenizer
+from tiny import build
 from transformers import AutoConfig, AutoModelForCausalLM, Lfm2Config
 
 import specviz
 from specviz import SpecvizError
-from specviz.models import budget, doctor, loading
-from specviz.models.doctor import examine, examine_pair
-from specviz.models.memory import weight_bytes
+from specviz.models import doctor, loading
+from specviz.models.doctor import examine_pair
 from specviz.trace.findings import VERDICTS, Finding
-from specviz.trace.measured import StepTimes
-
-LARGE = {"hidden_size": 64, "num_hidden_layers": 6, "intermediate_size": 128, "max_position_embeddings": 4096}
-SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 32, "max_position_embeddings": 4096}
-WINDOWS = {"family": "gemma3", **LARGE, "layer_types": ["sliding_attention", "full_attention"] * 3}
-ENDS = {3: "<end>", 4: "<stop>"}
-
-
-def save(folder, model, text=None, **generation):
-    """A model folder, with or without a tokenizer."""
-    for name, value in generation.items():
-        setattr(model.generation_config, name, value)
-    model.save_pretrained(folder)
-    if text is not None:
-        text.save_pretrained(folder)
-    return str(folder)
-
-
-def text(**options):
-    """A tokenizer with an end of sequence, two special tokens and a template."""
-    return tokenizer(**{"specials": ENDS, "eos": "<end>", "template": "{{ messages }}"} | options)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """A target and a draft that fit."""
-    root = tmp_path_factory.mktemp("models")
-    return save(root / "target", build(**LARGE), text()), save(root / "draft", build(**SMALL), text())
-
-
-def seen(found, topic):
-    """The most serious finding of a topic."""
-    order = list(VERDICTS)
-    return max((f for f in found if f.topic == topic), key=lambda f: order.index(f.level))
-
-
-def looked(target, draft=None, **options):
-    return examine(target, draft, **{"dtype": "float32", "device": "cpu", "context": 200, "free": 10**9} | options)
+    return fitting(tmp_path_factory.mktemp("models"))
 
 
 def test_a_pair_that_fits(folders):
@@ -157,6 +124,7 @@ def test_a_memory_that_cannot_be_rolled_back_is_refused(folders, tmp_path, confi
     assert (found[-1].level, seen(found, "cache").level) == ("fault", "fault")
     assert f"cannot take part: it is {told}" in found[-1].sentence
     assert found[-1].advice == "Choose a model with attention layers only."
+    assert not [f for f in found if f.topic in ("memory", "check")]
 
 
 def test_a_static_cache_is_not_used(folders, tmp_path):
@@ -179,35 +147,6 @@ def test_a_mixture_of_experts_reads_more_when_it_checks_drafts(folders, tmp_path
     assert active == everything - 97 * 32 - experts / 2  # the looked-up table, half of the experts
     wide = next(n.computed for n in seen(found, "speed").numbers if n.name == "v(gamma)")
     assert wide == pytest.approx((active + experts / 2 * (1 - 2 * 0.5**5)) / active)
-
-
-def test_memory_is_judged_by_what_is_free(folders):
-    target, draft = (build(**sizes) for sizes in (LARGE, SMALL))
-    tokens = 2 * 4 * (6 * 2 * 8 + 1 * 2 * 8)  # bytes a token: keys and values, float32, layers x heads x 8
-    fixed = weight_bytes(target, draft) + 97 * (5 * 12 + 4 * 4)
-    free = int((fixed + 1000 * tokens) / 0.9)
-    fault = seen(looked(*folders, free=free, context=2000), "memory")
-    assert fault.level == "fault"
-    assert {n.name: n.computed for n in fault.numbers}["all together"] == fixed + 2000 * tokens
-    assert fault.advice.startswith("A context of ")
-    fits = int(fault.advice.split()[3].replace(",", ""))
-    assert fits in (999, 1000)
-    assert seen(looked(*folders, free=free, context=fits), "memory").level == "ok"
-    assert seen(looked(*folders, free=free, context=1050), "memory").level == "warning"
-    small = looked(*folders, free=1000)
-    assert small[-1].sentence.startswith("Cannot work: Weights, caches for 200 tokens and logits take ")
-    assert "cpu has 0.0 MB to spare" in small[-1].sentence
-    assert "smaller models" in small[-1].advice
-
-
-def test_a_gpus_weights_pass_through_main_memory(folders, monkeypatch):
-    from specviz.models.examined import Examined
-
-    models = [Examined.read("target", folders[0], torch.float32)]
-    monkeypatch.setattr(budget, "free_bytes", lambda device: 1000)
-    found = budget.memory(models, [], 200, 4, "cuda:0", 10**9)
-    assert [f.level for f in found] == ["ok", "warning"]
-    assert "Main memory has 0.0 MB to spare, and models pass through it" in found[1].sentence
 
 
 @pytest.mark.parametrize("name", ["meta-llama/does-not-exist", "../../etc/passwd", "", "bad name!", "\x1b[2J<b>"])
@@ -280,53 +219,6 @@ def test_dtypes_that_overflow_or_are_imitated(folders, monkeypatch):
     assert "leaves the range of float16" in compatible.precision([gemma], torch.float16, "cuda")[0].sentence
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False})
     assert "imitated" in seen(looked(*folders, dtype="bfloat16"), "dtype").sentence
-
-
-def test_a_loaded_pair_is_measured_and_agrees_with_what_was_computed(folders):
-    pair = specviz.load_pair(target=folders[0], draft=folders[1], dtype="float32", device="cpu")
-    pair.medusa = heads(2)
-    found = examine_pair(pair, context=200, free=10**9)
-    assert found[-1].sentence == "Fits."
-    numbers = {n.name: n for n in seen(found, "memory").numbers}
-    for name in ("target weights", "draft weights", "Medusa heads", "target cache", "draft cache"):
-        assert numbers[name].computed == numbers[name].measured > 0
-    held = weight_bytes(pair.target, pair.draft, pair.medusa)
-    assert numbers["weights and caches"].measured == held + 200 * 2 * 4 * (6 * 2 * 8 + 1 * 2 * 8)
-    assert seen(examine_pair(pair, context=200, free=held // 2), "memory").level == "ok", "weights are there already"
-    assert seen(examine_pair(pair, context=200, free=1000), "memory").level == "fault"
-
-
-def steps(target, draft, wide):
-    """Step times with these medians, in seconds; the outliers do not count."""
-    rows = (("target", 1, target), ("draft", 1, draft), ("target", 5, wide))
-    return [StepTimes(part, width, [seconds, seconds, 99.0]) for part, width, seconds in rows]
-
-
-def test_measured_steps_decide_on_the_speed(folders):
-    pair = specviz.Pair(build(), build())
-    slow = examine_pair(pair, context=200, free=10**9)
-    assert (seen(slow, "speed").level, seen(slow, "size").level) == ("warning", "warning")
-    quick = examine_pair(pair, context=200, free=10**9, steps=steps(0.010, 0.001, 0.011))
-    numbers = {n.name: n.measured for n in seen(quick, "speed").numbers}
-    assert numbers == pytest.approx({"c": 0.1, "gamma c": 0.4, "v(gamma)": 1.1, "highest speedup": 5 / 1.5})
-    assert (seen(quick, "speed").level, seen(quick, "size").level) == ("ok", "note")
-    assert "4 draft steps take 0.40 of the time of one target step, as measured" in seen(quick, "speed").sentence
-    lame = examine_pair(pair, context=200, free=10**9, steps=steps(0.010, 0.008, 0.020))
-    assert (seen(lame, "speed").level, seen(lame, "speed").advice) == (
-        "warning",
-        "Do not speculate with this draft here.",
-    )
-
-
-def test_a_draft_that_was_left_out_and_models_of_no_known_family(folders):
-    pair = specviz.load_pair(target=folders[0], draft="nobody/nothing", dtype="float32", device="cpu", strict=False)
-    assert examine_pair(pair, free=10**9)[-1].sentence.startswith("Cannot work: No draft is used: nobody/nothing")
-    found = examine_pair(specviz.Pair(table_model(5, 0), table_model(5, 1)), context=8, free=10**9)
-    assert found[-1].level == "note"
-    assert not [f for f in found if f.topic == "check"]
-    both = next(n for n in seen(found, "memory").numbers if n.name == "weights and caches")
-    assert (both.computed, both.measured) == (None, 2 * (5 * 4 + 2 * 8 * 4)), "embeddings, and ids as keys and values"
-    assert seen(found, "memory").level == "ok"
 
 
 def test_a_check_that_stumbles_is_a_finding(folders, monkeypatch):

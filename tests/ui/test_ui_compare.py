@@ -21,6 +21,7 @@ from specviz.ui.comparison import Comparison, LiveLane, RecordedLane, compare
 from specviz.ui.desk import Desk
 from specviz.ui.lane_controls import LaneControls
 from specviz.ui.lane_names import Choice, named_lanes
+from specviz.ui.pair_check import PairCheck
 from specviz.ui.trace_files import TraceFiles
 
 PROMPTS = [PromptText("one", "code", "def f():"), PromptText("two", "code", "class A:")]
@@ -183,7 +184,7 @@ def lane(tmp_path):
     save_trace(trace, tmp_path / "lone.json.gz")
     runs = {"a.json.gz": "A", "lone.json.gz": "Lone"}
     with gr.Blocks():
-        controls = LaneControls(1, Settings(method="prompt-lookup"), FakeEngine().engine().entries(), tmp_path, runs)
+        controls = LaneControls(1, Settings(method="prompt-lookup"), FakeEngine().engine(), tmp_path, runs)
         controls.lay_out(shown=True)
     return controls
 
@@ -214,6 +215,24 @@ def test_what_a_lane_reads_from_its_controls(tmp_path):
         assert nothing is None, values
         assert part in sentence, sentence
     assert choice(source="recorded", recorded="a.json.gz")[0].trace == race_trace(3)
+
+
+def test_the_doctor_says_a_line_for_every_finding_and_one_for_a_failure(caplog):
+    import gradio as gr
+
+    def examined(fake, *chosen):
+        with gr.Blocks():
+            return list(PairCheck(fake.engine(), "x")._examine(*chosen))[-1]
+
+    text = examined(FakeEngine(), "near", "float32")
+    assert text.startswith("<p>Fits, with notes.</p><ul><li>")
+    assert "near takes &lt;much&gt; in float32. Watch the memory.</li>" in text
+    assert "in None" in examined(FakeEngine(), "near", {"x": 1})
+    for key in ("far", ["near"], None):
+        assert "No pair is chosen" in examined(FakeEngine(), key)
+    assert examined(FakeEngine(refuse=SpecvizError("Too <bad>.")), "near") == "<p>Too &lt;bad&gt;.</p>"
+    caplog.set_level(logging.CRITICAL)
+    assert "did not foresee" in examined(FakeEngine(refuse=ValueError("secret")), "near")
 
 
 def test_the_files_of_a_visitor_can_be_read_back_and_are_forgotten(tmp_path):
