@@ -17,8 +17,7 @@ from specviz.trace.schema import Settings
 from specviz.ui.board_writer import BoardWriter, report_exports
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
-from specviz.ui.live import Update
-from specviz.ui.turns import told, wait_for_turn
+from specviz.ui.turns import Update, in_turn, told
 
 _TALLIES, _FEWEST = 40, 250  # of each rule at most, for its curve; draws between two of them at least
 _FOLDED = {"lossless", "growth"}  # below the charts that are drawn from them
@@ -49,20 +48,8 @@ def check(engine: Engine, desk: Desk, order: Draws | Texts, stop: threading.Even
     """Updates of the page from the first wait to the end. Closing the generator releases everything at once;
     setting `stop` ends the check soon, and what was counted until then is shown. Never raises.
     """
-    try:
-        with desk.take_ticket() as ticket:
-            yield from map(Update, wait_for_turn(ticket, stop))
-            if stop.is_set():
-                yield Update("Stopped before it began.")
-                return
-            yield Update(f"Loading {order.pair} … (Stop takes effect once it is loaded.)")
-            run = _drawn if isinstance(order, Draws) else _compared
-            yield from run(engine, ticket.pair(order.pair), order, stop)
-            return
-    except Exception as error:
-        sentence = told(error)
-        failed = Update(str(sentence), problems={sentence.field: str(sentence)} if sentence.field else {})
-    yield failed
+    run = _drawn if isinstance(order, Draws) else _compared
+    return in_turn(desk, order.pair, stop, lambda pair: run(engine, pair, order, stop))
 
 
 def _drawn(engine: Engine, pair: Any, order: Draws, stop: threading.Event) -> Iterator[Update]:

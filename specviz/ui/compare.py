@@ -1,9 +1,7 @@
 """The tab Compare: two to four lanes on the same prompts, in one run, side by side."""
 
 import html
-import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from specviz.ui.lane_controls import lane_set
 from specviz.ui.lane_names import Choice, named_lanes
 from specviz.ui.prompt_choice import PromptChoice
 from specviz.ui.stops import Stops
+from specviz.ui.tab import Tab
 from specviz.ui.trace_files import TraceFiles
 
 MOST_REPEATS = 5
@@ -39,7 +38,7 @@ _ABOUT = (
 _HINT = "Choose two to four lanes and press Compare: their outputs, figures and charts will stand here."
 
 
-class Compare:
+class Compare(Tab):
     """Lays itself out in the current Blocks. stops: runs by visitor. traces: folder of recorded runs."""
 
     def __init__(self, engine: Engine, desk: Desk, stops: Stops, traces: Path) -> None:
@@ -104,15 +103,11 @@ class Compare:
         if order is None:
             return
         visitor = str(request.session_hash)
-        with (
-            self._stops.watch(visitor) as stop,
-            closing(self._compared(order, stop)) as updates,
-        ):
-            for update in updates:
-                yield self._show(update, order, visitor)
-
-    def _compared(self, order: Comparison, stop: threading.Event) -> Iterator[CompareUpdate]:
-        return compare(self._engine, self._desk, order, stop)
+        yield from self._follow(
+            lambda stop: compare(self._engine, self._desk, order, stop),
+            lambda update: self._show(update, order, visitor),
+            request,
+        )
 
     def _order(self, values: dict[Any, Any]) -> tuple[Comparison | None, Updates]:
         """What was ordered, and the updates that show every problem in its place; None if there is one."""
@@ -159,11 +154,6 @@ class Compare:
     def leave(self, visitor: str) -> None:
         """Forget what a visitor who has left might have downloaded."""
         self._files.forget(visitor)
-
-    def _request_stop(self, request: gr.Request) -> Any:
-        if self._stops.stop(str(request.session_hash)):
-            return gr.skip()  # the run itself says when it has stopped
-        return html.escape("Nothing is running.")
 
     def _say(self, sentence: str, problem: str = "") -> Updates:
         shown = gr.update(value=html.escape(problem), visible=bool(problem))

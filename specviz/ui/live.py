@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -10,7 +10,7 @@ from specviz.trace.methods import METHODS
 from specviz.trace.schema import Settings
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, Race
-from specviz.ui.turns import told, wait_for_turn
+from specviz.ui.turns import Update, in_turn, told
 from specviz.ui.writer import TraceWriter
 
 FRAME = 0.125  # seconds between updates of the page
@@ -27,35 +27,11 @@ class Order:
     settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What changes on the page. text: the player's lines so far, or None to leave the player as it is.
-
-    opens: the first update with lines of this run. problems: field name -> sentence beside its control.
-    """
-
-    status: str
-    text: str | None = None
-    opens: bool = False
-    problems: dict[str, str] = field(default_factory=dict)
-
-
 def live_run(engine: Engine, desk: Desk, order: Order, stop: threading.Event) -> Iterator[Update]:
     """Updates of the page from the first wait to the end. Closing the generator releases everything at once;
     setting `stop` ends the run after the current round, with its figures. Never raises.
     """
-    try:
-        with desk.take_ticket() as ticket:
-            yield from map(Update, wait_for_turn(ticket, stop))
-            if stop.is_set():
-                yield Update("Stopped before it began.")
-                return
-            yield Update(f"Loading {order.pair} … (Stop takes effect once it is loaded.)")
-            yield from _decode(engine, ticket.pair(order.pair), order, stop)
-            return
-    except Exception as error:
-        failed = _told(error)
-    yield failed
+    return in_turn(desk, order.pair, stop, lambda pair: _decode(engine, pair, order, stop))
 
 
 def _decode(engine: Engine, pair: Any, order: Order, stop: threading.Event) -> Iterator[Update]:
@@ -94,8 +70,3 @@ def _rounds(race: Race, writer: TraceWriter, status: str, stop: threading.Event)
             charts = now
         yield Update(status, writer.text)
         frame = monotonic()
-
-
-def _told(error: Exception) -> Update:
-    sentence = told(error)
-    return Update(str(sentence), problems={sentence.field: str(sentence)} if sentence.field else {})

@@ -1,8 +1,6 @@
 """The tab Losslessness: does speculative decoding write what plain decoding would? Right rules and wrong ones."""
 
-import html
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import gradio as gr
@@ -14,8 +12,9 @@ from specviz.ui.checking import Draws, Texts, check
 from specviz.ui.controls import QUIET, Updates
 from specviz.ui.desk import MOST_WAITING, Desk
 from specviz.ui.engine import Engine
-from specviz.ui.live import Update
 from specviz.ui.stops import Stops
+from specviz.ui.tab import Tab
+from specviz.ui.turns import Update
 
 _ABOUT = (
     "Speculative decoding is exact: its tokens have the very distribution of the target. **Draw** samples one place "
@@ -40,7 +39,7 @@ _WRONG = "\n".join(f"- **{info.title}.** {info.about}" for info in FAULTS.values
 _HINT = "Press Draw: the drawn and the exact distribution, and how far they are apart, will grow here."
 
 
-class Losslessness:
+class Losslessness(Tab):
     """Lays itself out in the current Blocks. stops: runs by visitor."""
 
     def __init__(self, engine: Engine, desk: Desk, stops: Stops) -> None:
@@ -96,12 +95,7 @@ class Losslessness:
         if order is None:
             yield self._say("Nothing was run. See the sentences below.")
             return
-        with (
-            self._stops.watch(str(request.session_hash)) as stop,
-            closing(check(self._engine, self._desk, order, stop)) as updates,
-        ):
-            for update in updates:
-                yield self._show(update)
+        yield from self._follow(lambda stop: check(self._engine, self._desk, order, stop), self._show, request)
 
     def _show(self, update: Update) -> Updates:
         page = self._say(update.status)
@@ -110,11 +104,3 @@ class Losslessness:
         if update.problems:
             page |= self._controls.problem_updates(update.problems)
         return page
-
-    def _request_stop(self, request: gr.Request) -> Any:
-        if self._stops.stop(str(request.session_hash)):
-            return gr.skip()  # the check itself says when it has stopped
-        return html.escape("Nothing is running.")
-
-    def _say(self, sentence: str) -> Updates:
-        return {self._status: html.escape(sentence)}

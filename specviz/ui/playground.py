@@ -1,8 +1,6 @@
 """The Playground: controls on the left, the player on the right, and what happens between them."""
 
-import html
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +9,20 @@ import gradio as gr
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import loads
 from specviz.ui.checks import read_settings
-from specviz.ui.controls import QUIET, Controls
+from specviz.ui.controls import QUIET, Controls, Updates
 from specviz.ui.desk import MOST_WAITING, Desk
 from specviz.ui.engine import Engine
 from specviz.ui.examples import recorded_lines, recorded_runs
-from specviz.ui.live import Order, Update, live_run
+from specviz.ui.live import Order, live_run
 from specviz.ui.pair_check import PairCheck
 from specviz.ui.player import StepPlayer
 from specviz.ui.stops import Stops
+from specviz.ui.tab import Tab
+from specviz.ui.turns import Update
 from specviz.ui.writer import replay_lines
 
-Updates = dict[Any, Any]
 
-
-class Playground:
+class Playground(Tab):
     """Lays itself out in the current Blocks. stops: runs by visitor. traces: folder of recorded runs."""
 
     def __init__(self, engine: Engine, desk: Desk, stops: Stops, traces: Path) -> None:
@@ -95,12 +93,7 @@ class Playground:
             yield self._say(f"Nothing was run. See the sentences at: {fields}.")
             return
         order = Order(str(named["pair"]), named["prompt"], settings)
-        with (
-            self._stops.watch(str(request.session_hash)) as stop,
-            closing(live_run(self._engine, self._desk, order, stop)) as updates,
-        ):
-            for update in updates:
-                yield self._show(update)
+        yield from self._follow(lambda stop: live_run(self._engine, self._desk, order, stop), self._show, request)
 
     def _show(self, update: Update) -> Updates:
         page = self._say(update.status)
@@ -111,11 +104,6 @@ class Playground:
         if update.problems:
             page |= self._controls.problem_updates(update.problems)
         return page
-
-    def _request_stop(self, request: gr.Request) -> Any:
-        if self._stops.stop(str(request.session_hash)):
-            return gr.skip()  # the run itself says when it has stopped
-        return html.escape("Nothing is running.")
 
     def _show_recorded(self, name: str) -> Updates:
         if name not in self._runs:
@@ -133,6 +121,3 @@ class Playground:
         except SpecvizError as error:
             return self._say(str(error))
         return {self._player: replay_lines(trace, "imported"), self._recorded: None, **self._say("Imported.")}
-
-    def _say(self, sentence: str) -> Updates:
-        return {self._status: html.escape(sentence)}

@@ -1,8 +1,6 @@
 """The tab Tune: which gamma to use here, or none, from one calibration."""
 
-import html
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import gradio as gr
@@ -11,10 +9,11 @@ from specviz.ui.board import Board
 from specviz.ui.controls import QUIET, Updates
 from specviz.ui.desk import MOST_WAITING, Desk
 from specviz.ui.engine import Engine
-from specviz.ui.live import Update
 from specviz.ui.stops import Stops
+from specviz.ui.tab import Tab
 from specviz.ui.tune_controls import TuneControls
 from specviz.ui.tuning import tune
+from specviz.ui.turns import Update
 
 _ABOUT = (
     "Every gamma decodes the same prompts, in turns with plain decoding. One of them also predicts all the others, so "
@@ -23,7 +22,7 @@ _ABOUT = (
 _HINT = "Press Tune: which gamma to use here, how sure that is, and where the time goes will stand here."
 
 
-class Tune:
+class Tune(Tab):
     """Lays itself out in the current Blocks. stops: runs by visitor."""
 
     def __init__(self, engine: Engine, desk: Desk, stops: Stops) -> None:
@@ -67,12 +66,7 @@ class Tune:
         if order is None:
             yield self._say("Nothing was run. See the sentences below.")
             return
-        with (
-            self._stops.watch(str(request.session_hash)) as stop,
-            closing(tune(self._engine, self._desk, order, stop)) as updates,
-        ):
-            for update in updates:
-                yield self._show(update)
+        yield from self._follow(lambda stop: tune(self._engine, self._desk, order, stop), self._show, request)
 
     def _show(self, update: Update) -> Updates:
         page = self._say(update.status)
@@ -81,11 +75,3 @@ class Tune:
         if update.problems:
             page |= self._controls.problem_updates(update.problems)
         return page
-
-    def _request_stop(self, request: gr.Request) -> Any:
-        if self._stops.stop(str(request.session_hash)):
-            return gr.skip()  # the run itself says when it has stopped
-        return html.escape("Nothing is running.")
-
-    def _say(self, sentence: str) -> Updates:
-        return {self._status: html.escape(sentence)}

@@ -19,8 +19,7 @@ from specviz.trace.schema import Settings
 from specviz.ui.board_writer import BoardWriter, report_exports
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
-from specviz.ui.live import Update
-from specviz.ui.turns import told, wait_for_turn
+from specviz.ui.turns import Update, in_turn, told
 
 _PASSES = 6  # single passes of each width
 _OPEN = {"sweep"}  # the other tables fold below the charts, most of which are drawn from them
@@ -41,19 +40,7 @@ def tune(engine: Engine, desk: Desk, order: Tuning, stop: threading.Event) -> It
     """Updates of the page from the first wait to the end. Closing the generator releases everything at once;
     setting `stop` ends the run after the current round, and what is whole then is analysed. Never raises.
     """
-    try:
-        with desk.take_ticket() as ticket:
-            yield from map(Update, wait_for_turn(ticket, stop))
-            if stop.is_set():
-                yield Update("Stopped before it began.")
-                return
-            yield Update(f"Loading {order.pair} … (Stop takes effect once it is loaded.)")
-            yield from _measured(engine, ticket.pair(order.pair), order, stop)
-            return
-    except Exception as error:
-        sentence = told(error)
-        failed = Update(str(sentence), problems={sentence.field: str(sentence)} if sentence.field else {})
-    yield failed
+    return in_turn(desk, order.pair, stop, lambda pair: _measured(engine, pair, order, stop))
 
 
 def _measured(engine: Engine, pair: Any, order: Tuning, stop: threading.Event) -> Iterator[Update]:
