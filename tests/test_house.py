@@ -9,6 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "specviz"
+SCRIPTS = [path for room in ("player", "board") for path in sorted((ROOT / "assets" / room).glob("*.js"))]
+RANDOM = ("Math.random", "np.random", "import random", "default_rng")
 # room -> rooms and libraries that it may not import
 FORBIDDEN = {
     "trace": {
@@ -70,14 +72,14 @@ def test_the_engine_works_without_the_page_and_traces_and_help_without_torch():
 
 
 def test_files_have_one_subject_and_stay_short():
-    files = [*PACKAGE.rglob("*.py"), *(ROOT / "assets" / "player").glob("*.js"), ROOT / "app.py"]
+    assert {path.parent.name for path in SCRIPTS} == {"player", "board"}
+    files = [*PACKAGE.rglob("*.py"), *SCRIPTS, ROOT / "app.py"]
     for path in files:
         assert len(path.read_text().splitlines()) <= 320, path
 
 
 def test_no_chart_or_page_can_draw_from_random_numbers():
-    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "assets" / "player").glob("*.js")]:
-        room = path.relative_to(ROOT).parts[1] if path.is_relative_to(PACKAGE) else "player"
-        if room in ("charts", "ui", "player"):
-            text = path.read_text()
-            assert not any(word in text for word in ("Math.random", "np.random", "import random", "default_rng")), path
+    shown = [path for room in ("charts", "ui") for path in (PACKAGE / room).rglob("*.py")]
+    for path in [*shown, *SCRIPTS]:
+        text = path.read_text()
+        assert not any(word in text for word in RANDOM), path

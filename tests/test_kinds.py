@@ -1,20 +1,22 @@
 """Every figure says its kind, and no chart holds a number that is not in a trace or in an analysis table.
 
 Allowed in charts beside the tables' own numbers: the same in percent, rounded to 2, 4 or 6 digits; the distance from
-a value to an end of its interval; running sums over a trace's rounds; and on x axes whole places 0, 1, 2, ...
+a value to an end of its interval; running sums over a trace's rounds; on x axes whole places 0, 1, 2, ...; and shapes
+across the whole paper and at 1, the speedup of plain decoding over itself.
 """
 
 import json
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from itertools import accumulate
 
 import pytest
-from made import race_trace
+from made import made_round, made_trace, plain_rounds, race_trace
 from measured import synthetic
 
 from specviz.analysis.acceptance import Rate, acceptance_over_run, acceptance_table, accepted_lengths
 from specviz.analysis.advice import sweep_report
+from specviz.analysis.doctor_report import doctor_report
 from specviz.analysis.figures import trace_figures
 from specviz.analysis.lanes import lane_report
 from specviz.analysis.lossless import lossless_report
@@ -22,8 +24,10 @@ from specviz.analysis.tables import Report, Table, cell_text
 from specviz.charts.lanes import lane_charts
 from specviz.charts.lossless import lossless_charts
 from specviz.charts.run import run_charts
-from specviz.trace.checked import Place, Tally
+from specviz.trace.checked import Compared, Place, Recheck, Tally
 from specviz.trace.files import load_trace
+from specviz.trace.findings import Finding, Number
+from specviz.trace.measured import Decoded
 from specviz.trace.schema import Piece
 from specviz.ui.board_writer import shown_report
 from specviz.ui.examples import TRACES
@@ -92,8 +96,25 @@ class Known:
 
 
 def strays(chart, known: Known) -> list:
-    """What stands in the data of a chart and is not known."""
-    return [stray for trace in chart["data"] for stray in _strays_of(trace, known, ())]
+    """What stands in a chart and is not known: in its data, on its axes, and in what is drawn over it."""
+    found = [stray for trace in chart["data"] for stray in _strays_of(trace, known, ())]
+    layout = chart["layout"]
+    for name in [key for key in layout if re.fullmatch(r"[xy]axis\d*", key)]:
+        ticks = {key: layout[name][key] for key in ("tickvals", "ticktext") if key in layout[name]}
+        found += _strays_of({name[0]: ticks}, known, ())
+    over = [*layout.get("shapes", []), *layout.get("annotations", [])]
+    return found + [stray for drawn in over for stray in _over(drawn, known)]
+
+
+def _over(drawn, known: Known) -> list:
+    """What is not known of where a line or a text is drawn, and of the text."""
+    found = []
+    for key, value in drawn.items():
+        if key in ("x", "y", "x0", "x1", "y0", "y1"):
+            paper = drawn.get(f"{key[0]}ref") == "paper" and 0 <= value <= 1
+            plain = key[0] == "y" and value == 1
+            found += [] if paper or plain or known.holds(value) else [(key, value)]
+    return found + _strays_of({"text": [drawn["text"]] if "text" in drawn else []}, known, ())
 
 
 def _strays_of(value, known: Known, where: tuple) -> list:
@@ -152,15 +173,37 @@ def reports() -> dict[str, tuple[Report, dict]]:
     ]
     by_gamma = {g: synthetic([0.8, 0.6], g, prompts=3, rounds=12, wider=0.001, noise=0.05) for g in (2, 4)}
     compared, tuned = lane_report(lanes), sweep_report(by_gamma, by_gamma[4], gammas=range(1, 6))
-    checked = lossless_report(*sampled_place())
+    checked, texts = lossless_report(*sampled_place()), lossless_report(None, [], compared_texts())
     return {
         "compare": (compared, lane_charts(compared)),
         "tune": (tuned, tune_charts(tuned)),
         "losslessness": (checked, lossless_charts(checked)),
+        "equality": (texts, lossless_charts(texts)),
+        "doctor": (doctor_report(findings(), "target", "draft"), {}),
     }
 
 
+def compared_texts() -> list[Compared]:
+    """A prompt with the same greedy text, and one with another token that float32 looked at again."""
+    same, other = (made_trace([made_round(0, "yy")], plain_rounds(3, 1.0)) for _ in range(2))
+    same.baseline.output_ids, other.baseline.output_ids = list(same.output_ids), [7, 8, 8]
+    same.rounds[0].emitted[1].gap = other.rounds[0].emitted[1].gap = other.baseline.rounds[1].emitted[0].gap = 0.5
+    decoded = [Decoded("lane", trace, name, "code") for name, trace in (("a", same), ("b", other))]
+    return [Compared(decoded[0], None), Compared(decoded[1], Recheck(1, 7, 8, 9.0, 9.1, 9.1))]
+
+
+def findings() -> list[Finding]:
+    """Numbers in bytes and in counts, and a verdict."""
+    held = (Number("weights", "of the target", 2048.0, 2000.0), Number("caches", "of both", 1024.0))
+    return [
+        Finding("memory", "note", "Needs 3 KB.", "", held, "bytes"),
+        Finding("size", "ok", "Small.", "", (Number("parameters", "of the target", 100.0),), "count"),
+        Finding("verdict", "ok", "Fits."),
+    ]
+
+
 REPORTS = reports()
+CHARTED = ["compare", "tune", "losslessness"]
 
 
 @pytest.mark.parametrize("path", RUNS, ids=[path.name for path in RUNS])
@@ -173,21 +216,45 @@ def test_every_figure_of_the_playground_has_a_kind_and_every_number_of_its_chart
         assert strays(chart, known) == [], name
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_every_number_of_a_board_has_a_kind_and_a_definition(name):
-    report, _ = REPORTS[name]
+def unexplained(report: Report) -> list[str]:
+    """Columns of a board that show numbers without a kind or a definition."""
+    found = []
     for shown, table in zip(shown_report(report)["tables"], report.tables, strict=True):
         for place, column in enumerate(shown["columns"]):
             values = [row.get(table.columns[place].key) for row in table.rows]
             if column["kind"] is None:  # the first column names the rows, perhaps by their places
                 named = (str, bool, int) if place == 0 else (str, bool)
-                assert all(v is None or isinstance(v, named) for v in values), column
+                explained = all(v is None or isinstance(v, named) for v in values)
             else:
-                assert column["kind"] in KINDS
-                assert column["about"], f"{table.key}.{column['key']} has no definition"
+                explained = column["kind"] in KINDS and bool(column["about"])
+            found += [] if explained else [f"{table.key}.{column['key']}"]
+    return found
 
 
 @pytest.mark.parametrize("name", REPORTS)
+def test_every_number_of_a_board_has_a_kind_and_a_definition(name):
+    assert unexplained(REPORTS[name][0]) == []
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_column_of_numbers_without_a_kind_or_a_definition_is_found(name):
+    report, _ = REPORTS[name]
+    tried = 0
+    for table in report.tables:
+        for place, column in enumerate(table.columns):
+            held = any(type(row.get(column.key)) in (int, float) for row in table.rows)
+            if place == 0 or column.kind is None or not held:
+                continue
+            for change in ({"kind": None, "format": "text"}, {"about": ""}, {"kind": "guessed"}):
+                bare = replace(column, **change)
+                columns = [*table.columns[:place], bare, *table.columns[place + 1 :]]
+                slipped = replace(report, tables=[replace(table, columns=columns)])
+                assert unexplained(slipped) == [f"{table.key}.{column.key}"]
+                tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("name", CHARTED)
 def test_no_chart_of_a_board_holds_a_number_that_is_not_in_its_tables(name):
     report, charts = REPORTS[name]
     known = Known(*report.tables)
@@ -197,7 +264,29 @@ def test_no_chart_of_a_board_holds_a_number_that_is_not_in_its_tables(name):
         assert strays(chart, known) == [], key
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", CHARTED)
+@pytest.mark.parametrize(
+    ("place", "literal"),
+    [
+        ("shapes", {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1.2345, "y1": 1}),
+        ("shapes", {"type": "line", "yref": "paper", "x0": 61.7, "x1": 61.7, "y0": 0, "y1": 1}),
+        ("annotations", {"text": "61.7 times", "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}),
+        ("annotations", {"text": "here", "x": 61.7, "y": 0.5, "yref": "paper"}),
+        ("xaxis", {"tickvals": [61.7]}),
+        ("xaxis", {"ticktext": ["61.7"]}),
+        ("yaxis", {"tickvals": [61.7], "ticktext": ["some"]}),
+    ],
+)
+def test_a_number_that_slips_in_beside_the_data_of_a_chart_is_found(name, place, literal):
+    report, charts = REPORTS[name]
+    known = Known(*report.tables)
+    for chart in charts.values():
+        before = chart["layout"].get(place, {} if place.endswith("axis") else [])
+        slipped = before | literal if isinstance(before, dict) else [*before, literal]
+        assert strays({**chart, "layout": {**chart["layout"], place: slipped}}, known), literal
+
+
+@pytest.mark.parametrize("name", CHARTED)
 def test_a_number_that_slips_into_a_chart_is_found(name):
     report, charts = REPORTS[name]
     known = Known(*report.tables)

@@ -49,7 +49,7 @@ class KnownEngine:
         self.measurements.append(KnownMeasurement(lanes, prompts, repeats, self))
         return self.measurements[-1]
 
-    def _step_times(self, pair, settings, widths, context, repeats) -> list[StepTimes]:
+    def _step_times(self, pair, settings, widths, context, repeats, tick=None) -> list[StepTimes]:
         self.asked.append((list(widths), context))
         return [StepTimes("target", width, [TARGET + WIDER * (width - 1)] * repeats, context) for width in widths]
 

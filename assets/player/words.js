@@ -13,7 +13,7 @@ const WORDS = {
     'figure.speedup': 'Speedup', 'figure.tokens_per_pass': 'Tokens per target pass',
     'figure.acceptance': 'Acceptance', 'figure.alpha': 'Mean overlap α', 'figure.time_split': 'Where the time goes',
     'kind.measured': 'measured', 'kind.exact': 'exact', 'kind.fitted': 'fitted', 'kind.quoted': 'quoted',
-    'kindHelp.measured': 'Measured on this machine in this run.', 'kindHelp.exact': 'Follows exactly from the recorded numbers.',
+    'kindHelp.measured': 'Measured: a clock or a count of this run.', 'kindHelp.exact': 'Follows exactly from the recorded numbers.',
     'kindHelp.fitted': 'Fitted to measurements.', 'kindHelp.quoted': 'Quoted from a publication.',
     slower: 'slower than plain', noRounds: 'no rounds yet', none: 'none',
     'part.draft': 'draft', 'part.verify': 'verify', 'part.sampling': 'sampling', 'part.other': 'other',

@@ -7,34 +7,51 @@ from specviz.analysis.command_lines import flags
 from specviz.analysis.costs import CostModel, fit_costs
 from specviz.analysis.hazard import acceptance_by_prompt, hazards
 from specviz.analysis.policies import policy_table
-from specviz.analysis.prediction import GAMMAS, Best, best_gamma, kinds_table, sweep_table
+from specviz.analysis.prediction import GAMMAS, Best, best_gamma, kinds_table, mean_error, sweep_table
 from specviz.analysis.tables import Report, Row, Table, cell_text
 from specviz.analysis.waterfall import waterfall_table
 from specviz.analysis.ways import used_exit
 from specviz.analysis.words import count
 from specviz.trace.measured import Decoded, PromptKind, StepTimes
+from specviz.trace.schema import Provenance
 
 _USUAL = 4  # the gamma to calibrate with
 
 
-def recommendation(best: Best, sweep: Table) -> str:
-    """One sentence: which gamma, how fast, how sure; or not to speculate. sweep: the table that holds its row.
+def choose(sweep: Table) -> int:
+    """The gamma to use, 0 for none, from the table "sweep".
 
-    A measured speedup goes before a predicted one, also where it says that the prediction was too hopeful.
+    The quickest measured one, if it is quicker than plain decoding. One that was not measured goes before it, and
+    before plain decoding, only if it is predicted to be quicker by more than predictions miss on average.
     """
-    row = _row(sweep, best.gamma)
-    if best.gamma == 0:
-        other = _row(sweep, best.runner_up)
-        return f"Do not speculate here: the best draft, gamma {best.runner_up}, makes it {_speed(sweep, other, None)}."
+    top, hope = _quickest(sweep, "measured"), _quickest(sweep, "predicted", fresh=True)
+    known = max(1.0, top["measured"]) if top else 1.0
+    if hope and hope["predicted"] > known * (1 + (mean_error(sweep.rows) or 0.0)):
+        return hope["gamma"]
+    return top["gamma"] if top and top["measured"] > 1 else 0
+
+
+def recommendation(best: Best, sweep: Table) -> str:
+    """One sentence on the gamma that `choose` gives: how fast, how sure; or not to speculate.
+
+    best: the best by prediction, for its interval. sweep: the table that holds its row. Measured figures are compared
+    with measured ones, predicted with predicted.
+    """
+    gamma, top = choose(sweep), _quickest(sweep, "measured")
+    if not gamma:
+        other = top or _quickest(sweep, "predicted") or _row(sweep, 0)
+        return f"Do not speculate here: the best draft, gamma {other['gamma']}, makes it {_speed(sweep, other, best)}."
+    row = _row(sweep, gamma)
+    measured = row["measured"] is not None
+    low = row["low"] if measured else best.low if gamma == best.gamma else None
+    ahead = _ahead(row, best, sweep)
+    if not measured and top and (error := mean_error(sweep.rows)) is not None:
+        ahead += f"; of those measured gamma {top['gamma']} is best with {_measured(sweep, top)}"
+        ahead += f", and predictions miss by {error:.1%} on average"
     figure = _speed(sweep, row, best)
-    if row["measured"] is not None and row["measured"] < 1:
-        return f"Do not speculate here: gamma {best.gamma}, predicted to be the best, came to {figure}."
-    others = [gamma for gamma in best.standing if gamma not in (best.gamma, 0)]
-    equal = f"; on these prompts it cannot be told from gamma {_listed(others)}" if others else ""
-    ahead = f"{best.margin:.1%} ahead of {_named(best.runner_up)}{equal}"
-    if 0 in best.standing and best.prompts > 1:
-        return f"Speculation hardly pays here: gamma {best.gamma} is best with {figure}, which may be no gain; {ahead}."
-    return f"Use gamma {best.gamma}: {figure}, {ahead}."
+    if low is not None and low <= 1:
+        return f"Speculation hardly pays here: gamma {gamma} is best with {figure}, which may be no gain{ahead}."
+    return f"Use gamma {gamma}: {figure}{ahead}."
 
 
 def kinds_sentence(best: dict[PromptKind, Best]) -> str | None:
@@ -61,7 +78,8 @@ def sweep_report(
     trace = calibration[0].trace
     fit = fit_costs(calibration, steps)
     sweep = sweep_table(measured, calibration, fit, gammas)
-    best = best_gamma(calibration, fit.model, gammas)
+    possible = [row["gamma"] for row in sweep.rows]
+    best = best_gamma(calibration, fit.model, possible)
     by_kind = best_by_kind(calibration, fit.model, gammas)
     kinds = [kinds_table(measured, calibration, fit, gammas)] if len(by_kind) > 1 else []
     source = trace.provenance
@@ -69,9 +87,10 @@ def sweep_report(
         source.target.name,
         source.draft.name if source.draft else None,
         trace.settings.method,
-        best.gamma,
+        choose(sweep),
         trace.settings.ngram_max,
         used_exit(trace),
+        _embedded(source),
     )
     tables = [sweep, *kinds, acceptance_by_prompt(calibration), fit.table, waterfall_table(calibration)]
     return Report(
@@ -100,19 +119,46 @@ def best_by_kind(
     return {kind: best_gamma(own, model, gammas) for kind, own in kinds.items() if hazards(own)}
 
 
+def _embedded(source: Provenance) -> bool:
+    """Whether the models come with this package: their names lie under the pair's."""
+    return source.target.source == "local folder" and source.target.name.startswith(f"{source.pair}/")
+
+
 def _row(sweep: Table, gamma: int) -> Row:
     return next(row for row in sweep.rows if row["gamma"] == gamma)
 
 
-def _speed(sweep: Table, row: Row, best: Best | None) -> str:
-    """1.52× measured (1.41× to 1.63×), or the prediction with its interval."""
-    column = next(c for c in sweep.columns if c.key == "measured")
+def _quickest(sweep: Table, key: str, fresh: bool = False) -> Row | None:
+    """The row of the gamma above 0 with the highest value, of equals the shorter; fresh: of those not measured."""
+    rows = [row for row in sweep.rows if row["gamma"] and row[key] is not None]
+    return max((row for row in rows if not fresh or row["measured"] is None), key=lambda row: row[key], default=None)
+
+
+def _ahead(row: Row, best: Best, sweep: Table) -> str:
+    """By how much it leads the next best that was measured, or predicted, as it was itself."""
+    others = [gamma for gamma in best.standing if gamma not in (best.gamma, 0)] if row["gamma"] == best.gamma else []
+    equal = f"cannot be told from gamma {_listed(others)} on these prompts" if others else ""
+    if row["measured"] is None:
+        lead = f", {best.margin:.1%} ahead of {_named(best.runner_up)}" if row["gamma"] == best.gamma else ""
+        return f"{lead}; it {equal}" if equal else lead
+    gains = {0: 1.0} | {r["gamma"]: r["measured"] for r in sweep.rows if r["measured"] is not None}
+    second = max((gamma for gamma in gains if gamma != row["gamma"]), key=lambda gamma: gains[gamma])
+    lead = f", {row['measured'] / gains[second] - 1:.1%} ahead of {_named(second)}"
+    return f"{lead}; by prediction it {equal}" if equal else lead
+
+
+def _speed(sweep: Table, row: Row, best: Best) -> str:
+    """1.52× (1.41× to 1.63×) as fast, measured; or the prediction, with its interval if it is the best one's."""
     if row["measured"] is not None:
-        return f"{cell_text(column, row)} as fast as plain decoding, measured"
+        return f"{_measured(sweep, row)} as fast as plain decoding, measured"
     interval = ""
-    if best and best.low is not None:
+    if row["gamma"] == best.gamma and best.low is not None:
         interval = f" ({best.low:.2f}× to {best.high:.2f}× over {count(best.prompts, 'prompt')})"
     return f"{row['predicted']:.2f}×{interval} as fast as plain decoding, predicted"
+
+
+def _measured(sweep: Table, row: Row) -> str:
+    return cell_text(next(column for column in sweep.columns if column.key == "measured"), row)
 
 
 def _named(gamma: int) -> str:

@@ -30,13 +30,19 @@ _Line = tuple[str | None, str]  # command, warning
 
 
 def flags(
-    target: str, draft: str | None, method: Method, gamma: int, ngram: int = 3, exit_layer: int | None = None
+    target: str,
+    draft: str | None,
+    method: Method,
+    gamma: int,
+    ngram: int = 3,
+    exit_layer: int | None = None,
+    embedded: bool = False,
 ) -> Table:
     """The table "flags": the line that starts each program with this method and gamma.
 
     draft: the draft model, the Medusa heads, or None. ngram: longest n-gram of a lookup. exit_layer: layers that draft
     in early exit. gamma 0 gives the plain lines. A method that a program lacks has no command and a warning that says
-    so; a method whose drafting model has no name has no command either.
+    so; a method whose drafting model has no name has no command either, nor have embedded models.
     """
     options = _Options(target, draft, gamma, ngram, exit_layer)
     nameless = bool(gamma and METHODS[method].needs and not draft)
@@ -45,6 +51,8 @@ def flags(
         command, warning = lines("plain" if gamma == 0 else method, options)
         if command and nameless:
             command, warning = None, f"{warning} What drafts here has no name to give.".strip()
+        if command and embedded:
+            command, warning = None, "Embedded models have no hub name."
         rows.append({"engine": engine, "command": command, "warning": warning, "checked": _CHECKED[engine]})
     title = "plain decoding" if gamma == 0 else f"{METHODS[method].title}, gamma {gamma}"
     note = "Quoted from the named versions. Speeds there differ from the ones measured here; measure again."

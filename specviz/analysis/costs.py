@@ -16,6 +16,7 @@ from itertools import chain
 import numpy as np
 
 from specviz.analysis.pace import whole
+from specviz.analysis.speed import costs
 from specviz.analysis.tables import Column, Row, Table
 from specviz.analysis.totals import ratio
 from specviz.analysis.words import count
@@ -25,13 +26,14 @@ from specviz.trace.schema import Round
 
 DEEPEST = 16  # drafts up to which the model is written out; beyond it goes on in a straight line
 _FEW, _ENOUGH = 5, 20  # passes of a width that count as measured: without and with separately measured steps
+_TELLING = 5  # times of a single pass from which on a quicker width is not luck
 _COLUMNS = [
     Column("part", "part"),
     Column("drafts", "drafts", "count", "exact", "tokens drafted in the round; a pass is one token wider"),
     Column("count", "times seen", "count", "measured", "rounds, passes or steps behind the measured mean"),
     Column("measured", "measured", "seconds", "measured", "mean on the lane's clock"),
     Column("fitted", "model", "seconds", "fitted", "round(k) = fixed + (draft step + judging) k + target pass"),
-    Column("relative", "in plain passes", "number", "fitted", "model / one plain pass: c of a step, v of a pass"),
+    Column("relative", "in plain passes", "number", "fitted", "model / one plain pass; of a pass it is v"),
     Column("error", "model error", "percent", "fitted", "model / measured - 1"),
 ]
 
@@ -43,6 +45,8 @@ class CostModel:
     draft_step: one more draft step (0 where a whole draft is one step). fixed: what a round with drafts takes whatever
     k is: sampling, bookkeeping, and what the first draft step takes longer than the others. target[k]: a target pass
     k + 1 wide. plain: a whole plain round, and a round without drafts. judging: sampling and bookkeeping per draft.
+    c: mean time of all draft steps, first ones too, over a plain target pass (Leviathan et al. 2023, section 3.3); the
+    lanes' own figure. None where the plain pass took no time that the clock could tell.
     """
 
     draft_step: float
@@ -50,15 +54,11 @@ class CostModel:
     target: tuple[float, ...]
     plain: float
     judging: float = 0.0
+    c: float | None = None
 
-    @property
-    def c(self) -> float:
-        """One draft step over one plain target pass (Leviathan et al. 2023, section 3.3)."""
-        return self.draft_step / self.target[0]
-
-    def v(self, drafts: int) -> float:
-        """A pass that checks so many drafts over one plain target pass."""
-        return self.pass_seconds(drafts) / self.target[0]
+    def v(self, drafts: int) -> float | None:
+        """A pass that checks so many drafts over one plain target pass; None where that took no time."""
+        return ratio(self.pass_seconds(drafts), self.target[0])
 
     def pass_seconds(self, drafts: int) -> float:
         """A target pass that checks so many drafts; beyond `target` in a straight line."""
@@ -132,6 +132,7 @@ def fit_costs(decodes: Sequence[Decoded], steps: Sequence[StepTimes] = ()) -> Co
         target=_target(seen, [s for s in steps if s.part == "target" and s.seconds]),
         plain=seen.mean(lambda r: r.timing.total / max(1, len(r.emitted))),
         judging=judging,
+        c=costs(seen.rounds, list(chain.from_iterable(seen.plain)), seen.usual).c,
     )
     rows = _round_rows(seen, model)
     error = sum(row["count"] * abs(row["error"]) for row in rows) / sum(row["count"] for row in rows)
@@ -181,7 +182,7 @@ def _target(seen: _Seen, steps: Sequence[StepTimes]) -> tuple[float, ...]:
     """Seconds of a target pass for 0..DEEPEST drafts, or for all that were seen."""
     known = {0: seen.mean(lambda r: r.timing.verify)}
     known |= seen.curve(lambda r: r.timing.verify, _ENOUGH if steps else _FEW)
-    alone = _rising({s.width - 1: float(np.median(s.seconds)) for s in sorted(steps, key=lambda s: s.width)})
+    alone = _rising(sorted(steps, key=lambda s: s.width))
     places = np.arange(max(DEEPEST, *known) + 1)
     if len(alone) < 2:
         return tuple(_line(known, places).tolist())
@@ -202,19 +203,29 @@ def _line(known: dict[int, float], places: np.ndarray) -> np.ndarray:
     return values + np.maximum(places - last, 0) * _slope(wide if len(wide) > 1 else known)
 
 
-def _rising(known: dict[int, float]) -> dict[int, float]:
-    """The nearest times that never fall from one drafting width to the next (pool adjacent violators).
+def _rising(steps: Sequence[StepTimes]) -> dict[int, float]:
+    """Median times by number of drafts, evened out so that they do not fall where a fall says nothing.
 
-    A wider pass that seems to be quicker was lucky with the clock; only the plain pass, with kernels of its own, may
-    cost more than a wider one.
+    A wider pass that seems to be quicker was lucky with the clock, and such neighbours share their mean (pool adjacent
+    violators), unless it runs other kernels: from the plain pass on, or where the middle halves of the times lie apart
+    (in bfloat16, passes of one and two tokens may both be slower than wider ones).
     """
     blocks: list[list[float]] = []
-    for value in (seconds for k, seconds in known.items() if k):
-        blocks.append([value])
-        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+    begin = 0  # block with which the widths of the present kernel begin
+    for place, step in enumerate(steps):
+        if place and (steps[place - 1].width == 1 or _quicker(step.seconds, steps[place - 1].seconds)):
+            begin = len(blocks)
+        blocks.append([float(np.median(step.seconds))])
+        while len(blocks) > begin + 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
             blocks[-2:] = [blocks[-2] + blocks[-1]]
-    level = iter([float(np.mean(block)) for block in blocks for _ in block])
-    return {k: next(level) if k else seconds for k, seconds in known.items()}
+    level = [float(np.mean(block)) for block in blocks for _ in block]
+    return {step.width - 1: seconds for step, seconds in zip(steps, level, strict=True)}
+
+
+def _quicker(times: Sequence[float], others: Sequence[float]) -> bool:
+    """Whether the upper quartile of the times lies below the lower one of the others, both of enough times."""
+    enough = min(len(times), len(others)) >= _TELLING
+    return enough and bool(np.quantile(times, 0.75) < np.quantile(others, 0.25))
 
 
 def _slope(known: dict[int, float]) -> float:
@@ -245,8 +256,9 @@ def _table(seen: _Seen, model: CostModel, rounds: list[Row], error: float) -> Ta
     plain = sum(map(len, seen.plain))
     rows: list[Row] = [
         {"part": "plain token", "count": plain, "measured": model.plain, "fitted": model.plain},
-        {"part": "draft step", "count": len(steps), "measured": ratio(sum(steps), len(steps)),
-         "fitted": model.draft_step, "relative": model.c},
+        {"part": "draft step", "count": len(steps), "measured": ratio(sum(steps), len(steps))},
+        {"part": "one more draft step", "fitted": model.draft_step,
+         "relative": ratio(model.draft_step, model.target[0])},
         {"part": "judging a draft", "fitted": model.judging},
         {"part": "fixed part of a round", "fitted": model.fixed},
     ]  # fmt: skip
@@ -257,7 +269,8 @@ def _table(seen: _Seen, model: CostModel, rounds: list[Row], error: float) -> Ta
         rows.append({**row, "measured": measured, "fitted": model.pass_seconds(k), "relative": model.v(k)})
     note = (
         f"Fitted to {count(len(seen.rounds), 'round')} and {count(plain, 'plain token')}; the model misses the mean "
-        f"time of rounds with as many drafts by {error:.1%} on average. A draft step is one more step: what the first "
-        "of a round takes longer is in the fixed part. Means over rounds; with repeats, the median of their means."
+        f"time of rounds with as many drafts by {error:.1%} on average. One more draft step costs what later "
+        "ones do, and what the first of a round takes longer is in the fixed part; c takes the mean of all of them. "
+        "Means over rounds; with repeats, the median of their means."
     )
-    return Table("costs", "What a round costs on this machine", _COLUMNS, [*rows, *rounds], note)
+    return Table("costs", "What a round costs", _COLUMNS, [*rows, *rounds], note)

@@ -1,6 +1,6 @@
 """Lanes side by side: one row for each pair, method and rule that decoded the same prompts, and the whole report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from specviz.analysis.costs import fit_costs
@@ -12,8 +12,8 @@ from specviz.analysis.terms import terms_table
 from specviz.analysis.totals import Totals, ratio
 from specviz.analysis.tree import drafts_trees
 from specviz.analysis.verdicts import (
-    NOT_COMPARED,
     OTHER_DRAWS,
+    apart,
     busy,
     cause_of,
     count_same,
@@ -21,6 +21,7 @@ from specviz.analysis.verdicts import (
     is_slower,
     same_text,
     slower_because,
+    uneven,
     verdict,
 )
 from specviz.analysis.waterfall import waterfall_table
@@ -41,6 +42,8 @@ COLUMNS = [
         "plain decode time per token / this lane's, prompts pooled, median of the repeats; with its 95% interval",
         "speedup_low", "speedup_high",
     ),
+    Column("verdict", "Verdict"),
+    Column("prompts", "Prompts", "count", "measured", "prompts that this lane has decoded"),
     Column("slowest", "Slowest repeat", "times", "measured", "the smallest speedup of a repeat"),
     Column("quickest", "Quickest repeat", "times", "measured", "the largest speedup of a repeat"),
     Column("tokens_per_pass", "Tokens per pass", "number", "measured", "tokens written / target passes"),
@@ -50,8 +53,12 @@ COLUMNS = [
     ),
     Column("c", "c", "number", "measured", "mean time of a draft step / of a plain target pass"),
     Column("memory", "Memory", "bytes", "measured", "most bytes of weights and key-value buffers held by one decode"),
-    Column("same_text", "Same text as plain"),
-    Column("verdict", "Verdict"),
+    Column(
+        "same_texts", "Same texts", "count", "measured",
+        "of the texts compared, prompts whose ids equal plain's in every repeat, as far as both go",
+    ),
+    Column("texts_compared", "Texts compared", "count", "measured", "prompts whose ids were compared with plain's"),
+    Column("texts", "Text against plain"),
 ]  # fmt: skip
 
 
@@ -69,21 +76,27 @@ class _Lane:
 def lane_table(decodes: Sequence[Decoded], references: Sequence[Reference] = ()) -> Table:
     """One row a lane, in the order in which lanes appear; then one for each reference, which has only a speed.
 
-    A reference is compared with the plain decode of the same prompt and repeat, of the first lane that has one, timed
-    as the reference is: without its first round. The table follows from the decodes alone, wherever it is shown.
+    A reference is compared with the plain decode of the same prompt and repeat, of the first lane `beside` it that has
+    one, timed as the reference is: without its first round. The table follows from the decodes alone, wherever it is
+    shown.
     """
-    return _table(_lanes(decodes), references)
+    return _table(_lanes(decodes), _by_lane(references))
 
 
-def lane_report(decodes: Sequence[Decoded], references: Sequence[Reference] = ()) -> Report:
+def lane_report(
+    decodes: Sequence[Decoded], references: Sequence[Reference] = (), failed: Mapping[str, str] | None = None
+) -> Report:
     """The lanes, then for each what it says of acceptance, its terms, its costs and where its speedup goes.
 
     Tables of a kind share their key (`Report.keyed` tells them apart); costs need drafts and a plain lane.
+    failed: label of a lane that dropped out -> why.
     """
-    lanes = _lanes(decodes)
+    lanes, outside = _lanes(decodes), _by_lane(references)
     sentences = [sentence for lane in lanes for sentence in _sentences(lane)]
-    sentences += busy([lane.decodes for lane in lanes])
-    tables = [_table(lanes, references)]
+    by_name = {lane.name: lane.decodes for lane in lanes}
+    sentences += [f"{label} dropped out: {why}" for label, why in (failed or {}).items()]
+    sentences += [*uneven(by_name, outside), *apart(by_name), *busy(by_name.values())]
+    tables = [_table(lanes, outside)]
     for lane in lanes:
         about = [lane.acceptance, terms_table(lane.decodes), *_cost_tables(lane)]
         tables += [replace(table, title=f"{table.title}: {lane.name}") for table in about]
@@ -101,12 +114,16 @@ def _lanes(decodes: Sequence[Decoded]) -> list[_Lane]:
     ]
 
 
-def _table(lanes: Sequence[_Lane], references: Sequence[Reference]) -> Table:
-    rows = [_row(lane) for lane in lanes]
-    outside: dict[str, list[Reference]] = {}
+def _by_lane(references: Sequence[Reference]) -> dict[str, list[Reference]]:
+    found: dict[str, list[Reference]] = {}
     for reference in references:
-        outside.setdefault(reference.lane, []).append(reference)
-    plain = _plain_traces(lanes)
+        found.setdefault(reference.lane, []).append(reference)
+    return found
+
+
+def _table(lanes: Sequence[_Lane], outside: Mapping[str, Sequence[Reference]]) -> Table:
+    rows = [_row(lane) for lane in lanes]
+    plain = _PlainTraces(lanes)
     rows += [_reference_row(name, group, plain) for name, group in outside.items()]
     return Table("lanes", "Lanes", COLUMNS, rows, _note(lanes, bool(outside)))
 
@@ -115,7 +132,7 @@ def _row(lane: _Lane) -> Row:
     trace = lane.decodes[0].trace
     rule = RULES.get(trace.provenance.rule)
     first = lane.acceptance.rows[0] if lane.acceptance.rows else {}
-    rounds, plain = rounds_of(lane.decodes), plain_rounds_of(lane.decodes)
+    rounds, measured = rounds_of(lane.decodes), whole(lane.decodes)
     held = [d.memory for d in lane.decodes if d.memory is not None]
     return {
         "lane": lane.name,
@@ -124,12 +141,13 @@ def _row(lane: _Lane) -> Row:
         "gamma": trace.settings.gamma,
         "dtype": trace.provenance.target.dtype,
         **_speed_cells(lane.speed),
+        "verdict": verdict(lane.speed, cause_of(lane.why)),
+        "prompts": len({d.prompt for d in lane.decodes}),
         "tokens_per_pass": ratio(sum(len(r.emitted) for r in rounds), len(rounds)),
         **{f"hazard_1{end}": first.get(f"hazard{end}") for end in ("", "_low", "_high")},
-        "c": costs(rounds, plain, trace.settings.gamma).c,
+        "c": costs(rounds_of(measured), plain_rounds_of(measured), trace.settings.gamma).c,
         "memory": max(held, default=None),
-        "same_text": same_text(lane.decodes),
-        "verdict": verdict(lane.speed, cause_of(lane.why)),
+        **same_text(lane.decodes),
     }
 
 
@@ -155,18 +173,24 @@ def _speed_cells(speed: Speed) -> Row:
     }
 
 
-def _plain_traces(lanes: Sequence[_Lane]) -> dict[tuple[str, int], Trace]:
-    """The plain decode of each prompt and repeat, of the first lane that has one."""
-    found: dict[tuple[str, int], Trace] = {}
-    for lane in lanes:
-        for decode in lane.decodes:
+class _PlainTraces:
+    """The plain decode of each prompt and repeat, by the lane that ran beside it."""
+
+    def __init__(self, lanes: Sequence[_Lane]) -> None:
+        self._found: dict[tuple[str, int], dict[str, Trace]] = {}
+        for decode in (decode for lane in lanes for decode in lane.decodes):
             if decode.trace.baseline and decode.trace.baseline.rounds:
-                found.setdefault((decode.prompt, decode.repeat), decode.trace.baseline)
-    return found
+                beside = self._found.setdefault((decode.prompt, decode.repeat), {})
+                beside[decode.lane] = decode.trace.baseline
+
+    def beside(self, reference: Reference) -> Trace | None:
+        """That of the first lane beside the reference; of the first lane at all if it names none."""
+        found = self._found.get((reference.prompt, reference.repeat), {})
+        return next((trace for lane, trace in found.items() if not reference.beside or lane in reference.beside), None)
 
 
-def _reference_row(name: str, references: Sequence[Reference], plain: dict[tuple[str, int], Trace]) -> Row:
-    paired = [(r, plain[r.prompt, r.repeat]) for r in references if (r.prompt, r.repeat) in plain]
+def _reference_row(name: str, references: Sequence[Reference], plain: _PlainTraces) -> Row:
+    paired = [(r, trace) for r in references if (trace := plain.beside(r))]
     paces = [
         Pace(
             r.prompt,
@@ -178,9 +202,15 @@ def _reference_row(name: str, references: Sequence[Reference], plain: dict[tuple
     ]
     speed = speed_over(paces)
     greedy = all(trace.settings.greedy for _, trace in paired)
-    texts = [(r.prompt, r.output_ids, trace.output_ids) for r, trace in paired]
-    same = (count_same(texts) if greedy else OTHER_DRAWS) if paired else NOT_COMPARED
-    return {"lane": name, "method": "reference", **_speed_cells(speed), "same_text": same, "verdict": verdict(speed)}
+    texts = count_same((r.prompt, r.output_ids, trace.output_ids) for r, trace in paired)
+    return {
+        "lane": name,
+        "method": "reference",
+        **_speed_cells(speed),
+        "verdict": verdict(speed),
+        "prompts": len({r.prompt for r in references}),
+        **(texts if greedy else {"texts": OTHER_DRAWS}),
+    }
 
 
 def _sentences(lane: _Lane) -> list[str]:

@@ -45,16 +45,18 @@ def speed_of(decodes: Sequence[Decoded]) -> Speed:
     """Speedup of the decodes of one lane that have a plain lane; no value without one, or with too few tokens.
 
     The interval is over prompts (`intervals.speedup_interval`); of a single prompt it is over the rounds of both lanes
-    (`speed.speedup_interval`) and says nothing of other prompts.
+    (`speed.speedup_interval`) and says nothing of other prompts. It then takes the repeat nearest to the value alone:
+    repeats write the same tokens, so more of them would say no more of the luck of the drafts.
     """
     measured = whole(decodes)
-    found = speed_over([
-        Pace(d.prompt, d.repeat, Totals.of(d.trace.rounds), Totals.of(d.trace.baseline.rounds)) for d in measured
-    ])  # fmt: skip
-    if found.prompts != 1:
+    found = speed_over(list(map(_pace, measured)))
+    if found.prompts != 1 or found.value is None:
         return found
-    ends = speed.speedup_interval(rounds_of(measured), plain_rounds_of(measured))
-    return replace(found, low=ends[0], high=ends[1], over="rounds") if ends else found
+    value = found.value
+    gains = [(gain, d) for d in measured if (gain := _gain([_pace(d)])) is not None]
+    gain, nearest = min(gains, key=lambda pair: abs(pair[0] - value))
+    ends = speed.speedup_interval(nearest.trace.rounds, plain_rounds_of([nearest]))
+    return replace(found, low=ends[0] * value / gain, high=ends[1] * value / gain, over="rounds") if ends else found
 
 
 def speed_over(paces: Sequence[Pace]) -> Speed:
@@ -88,6 +90,11 @@ def rounds_of(decodes: Iterable[Decoded]) -> list[Round]:
 def plain_rounds_of(decodes: Iterable[Decoded]) -> list[Round]:
     """All rounds of the plain lanes beside these decodes."""
     return [record for decode in decodes if decode.trace.baseline for record in decode.trace.baseline.rounds]
+
+
+def _pace(decode: Decoded) -> Pace:
+    """Of a decode with a plain lane."""
+    return Pace(decode.prompt, decode.repeat, Totals.of(decode.trace.rounds), Totals.of(plain_rounds_of([decode])))
 
 
 def _grouped(paces: Sequence[Pace], key: str) -> list[list[Pace]]:

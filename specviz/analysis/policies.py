@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from specviz.analysis.costs import CostModel
-from specviz.analysis.replay import Ahead, Policy, Recorded, Spent, State, constant, recorded, replay
+from specviz.analysis.replay import Ahead, Policy, Recorded, Spent, State, constant, draft_limit, recorded, replay
 from specviz.analysis.tables import Column, Row, Table
 from specviz.analysis.words import count
 from specviz.trace.measured import Decoded
@@ -31,12 +31,14 @@ def policy_table(decodes: Sequence[Decoded], model: CostModel) -> Table:
     """The table "policies": every policy replayed on the runs of one lane, none drafting longer than they did.
 
     Longer drafts than the recorded gamma are not replayed: what they would have met is not in the run. So constant
-    gammas end at the recorded one, and the heuristic and the tiers are cut to it; the note says so. Each output starts
+    gammas end at the recorded one, or at the longest draft that there can be (`draft_limit`), and the heuristic and the
+    tiers are cut to it; the note says so. Each output starts
     a policy anew. Confidence needs the draft's own probability of its tokens; without it there are no such rows.
     Raises SpecvizError as `recorded`.
     """
     runs = recorded(decodes)
-    gamma = decodes[0].trace.settings.gamma
+    asked, limit = decodes[0].trace.settings.gamma, draft_limit(decodes)
+    gamma = asked if limit is None else min(asked, limit)
     policies = [constant(length) for length in range(1, gamma + 1)]
     if any(place.sure is not None for run in runs for place in run.places):
         policies += [confidence(gamma, threshold) for threshold in THRESHOLDS]
@@ -44,11 +46,12 @@ def policy_table(decodes: Sequence[Decoded], model: CostModel) -> Table:
     rows: list[Row] = [{"policy": "plain decoding", **_figures(runs, constant(0), model)}]
     rows += [{"policy": policy.title, **_figures(runs, policy, model)} for policy in policies]
     cut = " and ".join(f"tier {tier}" for tier in TIERS if tier > gamma)
+    short = f", where no round drafted more than {count(gamma, 'token')}" if gamma < asked else ""
     note = (
-        f"Replayed on {count(len(runs), 'prompt')} recorded at gamma {gamma}. Longer drafts cannot be replayed: the "
-        f"heuristic grows no further{f', and {cut} is cut to it' if cut else ''}. The tiers go by an exponential mean "
-        f"of accepted drafts (weight {DECAY} for the newest round): the smallest tier above its rounded value, without "
-        "warm-up, from the middle tier on."
+        f"Replayed on {count(len(runs), 'prompt')} recorded at gamma {asked}{short}. Longer drafts cannot be replayed: "
+        f"the heuristic grows no further{f', and {cut} is cut to it' if cut else ''}. The tiers go by an exponential "
+        f"mean of accepted drafts (weight {DECAY} for the newest round): the smallest tier above its rounded value, "
+        "without warm-up, from the middle tier on."
     )
     return Table("policies", "Other draft lengths on the same run", _COLUMNS, rows, note)
 

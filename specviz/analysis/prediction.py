@@ -1,26 +1,27 @@
 """What another gamma would bring, from one measured run: tokens per pass, time per token, speedup, the best gamma."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from specviz.analysis.acceptance import LEVEL
 from specviz.analysis.costs import CostFit, CostModel
 from specviz.analysis.hazard import alpha, hazards
-from specviz.analysis.pace import speed_of
-from specviz.analysis.replay import Recorded, constant, recorded, replay
+from specviz.analysis.intervals import speedup_interval
+from specviz.analysis.pace import Speed, speed_of
+from specviz.analysis.replay import Recorded, constant, draft_limit, recorded, replay
 from specviz.analysis.tables import Column, Row, Table
+from specviz.analysis.totals import ratio
 from specviz.analysis.words import count
 from specviz.trace.measured import Decoded
 
 GAMMAS = tuple(range(1, 9))
-RESAMPLES, _SEED = 2000, 20230707
 _COLUMNS = [
     Column("gamma", "gamma", "count", "exact", "tokens drafted per round; 0 is plain decoding"),
     Column(
         "measured", "measured", "times", "measured",
-        "plain time per token / time per token with this gamma, decoding only; 95% interval over prompts",
+        "plain time per token / time per token with this gamma, decoding only, with its 95% interval",
         "low", "high",
     ),
     Column(
@@ -28,6 +29,11 @@ _COLUMNS = [
         "from the calibration run: its places replayed with this gamma, each round timed by the cost model",
     ),
     Column("error", "error", "percent", "fitted", "predicted / measured - 1"),
+    Column(
+        "from_hazards", "from hazards", "times", "fitted",
+        "(1 + h1 + h1 h2 + ...) / round cost, with the conditional acceptance h of each position and the cost model: a "
+        "long text in which every round drafts gamma tokens",
+    ),
     Column(
         "leviathan", "Leviathan's formula", "times", "fitted",
         "(1 - alpha^(gamma+1)) / ((1 - alpha)(gamma c + 1)) with the measured alpha and c: a wide pass as cheap as a "
@@ -53,8 +59,8 @@ class Best:
     """The gamma with the highest predicted speedup; 0 means: do not speculate.
 
     low, high: 95% interval of its speedup, None with fewer than two prompts. margin: speedup / that of the next best
-    gamma - 1. over_plain: speedup - 1. runner_up: the next best gamma, 0 among them. standing: every gamma that the
-    prompts do not tell from the best (its deficit's 95% interval reaches 0), the best among them.
+    gamma - 1. runner_up: the next best gamma, 0 among them. standing: every gamma that the prompts do not tell from the
+    best (the 95% interval of the best's speedup over it reaches 1), the best among them.
     """
 
     gamma: int
@@ -62,7 +68,6 @@ class Best:
     low: float | None
     high: float | None
     margin: float
-    over_plain: float
     runner_up: int
     standing: tuple[int, ...]
     prompts: int
@@ -106,17 +111,39 @@ def sweep_table(
     fit: CostFit,
     gammas: Sequence[int] = GAMMAS,
 ) -> Table:
-    """The table "sweep": a row for each gamma, 0 and those measured included.
+    """The table "sweep": a row for each gamma, 0 and those measured included, up to the `draft_limit` of all runs.
 
     measured: decodes by gamma, as many as there are. calibration: the one lane that acceptance is taken from.
     Raises SpecvizError as `recorded`.
     """
-    runs, rate = recorded(calibration), alpha(calibration)
-    rows = [_row(gamma, measured.get(gamma, ()), runs, fit.model, rate) for gamma in sorted({0, *gammas, *measured})]
+    runs, limit = recorded(calibration), draft_limit([*calibration, *chain.from_iterable(measured.values())])
+    rates, rate = hazards(calibration), alpha(calibration)
+    own: dict[int, Sequence[Decoded]] = {}
+    for gamma in sorted(measured):  # a longer one than there can be was the limit, and stands for it if it must
+        own.setdefault(gamma if limit is None else min(gamma, limit), measured[gamma])
+    speeds = {gamma: speed_of(decodes) for gamma, decodes in own.items()}
+    rows: list[Row] = []
+    for gamma in sorted({0, *_possible(gammas, limit), *own}):
+        seen, gain = predict_runs(runs, fit.model, gamma), speeds.get(gamma, Speed())
+        rows.append({
+            "gamma": gamma, "measured": gain.value, "low": gain.low, "high": gain.high,
+            "predicted": seen.speedup, "error": seen.speedup / gain.value - 1 if gain.value else None,
+            "from_hazards": predict(rates, fit.model, gamma).speedup,
+            "leviathan": leviathan(rate, fit.model.c, gamma) if rate is not None and fit.model.c is not None else None,
+            "passes": seen.tokens_per_pass, "passes_measured": _tokens_per_pass(own.get(gamma, ())),
+        })  # fmt: skip
+    note = f"Predicted from {count(len(runs), 'prompt')} at gamma {calibration[0].trace.settings.gamma}."
+    if (missed := mean_error(rows)) is not None:
+        note += f" The prediction misses the measured speedups by {missed:.1%} on average."
+    if limit is not None and any(gamma > limit for gamma in (*gammas, *measured)):
+        note += f" No round drafted more than {count(limit, 'token')}, so gammas beyond it have no row."
+    return Table("sweep", "Speedup against gamma", _COLUMNS, rows, note + _scope(speeds.values()))
+
+
+def mean_error(rows: Sequence[Row]) -> float | None:
+    """Mean over the measured rows of a sweep of |predicted / measured - 1|; None if no row is measured."""
     errors = [abs(row["error"]) for row in rows if row["error"] is not None]
-    missed = f" The prediction misses the measured speedups by {np.mean(errors):.1%} on average." if errors else ""
-    note = f"Predicted from {count(len(runs), 'prompt')} at gamma {calibration[0].trace.settings.gamma}.{missed}"
-    return Table("sweep", "Speedup against gamma", _COLUMNS, rows, note)
+    return float(np.mean(errors)) if errors else None
 
 
 def kinds_table(
@@ -128,6 +155,7 @@ def kinds_table(
     """The table "kinds": the rows of `sweep_table` for each kind of text, with the cost model of all kinds."""
     rows: list[Row] = []
     silent: list[str] = []
+    single: list[str] = []
     for kind in sorted({d.kind for d in calibration}):
         calibrated = [d for d in calibration if d.kind == kind]
         if not hazards(calibrated):
@@ -135,8 +163,11 @@ def kinds_table(
             continue
         own = {gamma: [d for d in decodes if d.kind == kind] for gamma, decodes in measured.items()}
         rows += [{"kind": kind, **row} for row in sweep_table(own, calibrated, fit, gammas).rows]
+        if any(speed_of(decodes).over == "rounds" for decodes in own.values()):
+            single.append(kind)
     nothing = f" Nothing was drafted for {', '.join(silent)}." if silent else ""
-    note = f"Acceptance of each kind on its own, costs of a round from all of them.{nothing}"
+    alone = f" Of {', '.join(single)} there is one prompt: its intervals are over rounds." if single else ""
+    note = f"Acceptance of each kind on its own, costs of a round from all of them.{nothing}{alone}"
     columns = [Column("kind", "kind of text"), *_COLUMNS]
     return Table("kinds", "Speedup against gamma by kind of text", columns, rows, note)
 
@@ -144,54 +175,56 @@ def kinds_table(
 def best_gamma(calibration: Sequence[Decoded], model: CostModel, gammas: Sequence[int] = GAMMAS) -> Best:
     """The best of these gammas and 0, by prediction, with its margin and what the choice of prompts leaves open.
 
-    Intervals are bootstraps over prompts (2000 resamples): they cover the luck of the texts, not the clock, whose costs
-    are taken as they are. Raises SpecvizError as `recorded`.
+    Gammas beyond `draft_limit` count as the limit. Intervals are over prompts (`speedup_interval`, on the logarithm),
+    of the best over plain decoding and over each other gamma: they cover the luck of the texts, not the clock, whose
+    costs are taken as they are, nor that the best is the luckiest of several. Raises SpecvizError as `recorded`.
     """
-    runs, choices = recorded(calibration), sorted({0, *gammas})
+    runs, choices = recorded(calibration), sorted({0, *_possible(gammas, draft_limit(calibration))})
     tokens = np.array([len(run.places) for run in runs])
     seconds = np.array([[replay(r, constant(g)).seconds(model.round_seconds) for g in choices] for r in runs])
-    speedups = _speedups(np.ones((1, len(runs))), tokens, seconds, model)[0]
+    speedups = model.plain * tokens.sum() / seconds.sum(axis=0)
     order = np.argsort(-speedups, kind="stable")  # of equals the shorter draft
     best, second = int(order[0]), int(order[1])
-    draws = np.random.default_rng(_SEED).multinomial(len(runs), np.full(len(runs), 1 / len(runs)), size=RESAMPLES)
-    resampled = _speedups(draws, tokens, seconds, model)
-    tail = (1 - LEVEL) / 2
-    deficits = np.quantile(resampled[:, [best]] - resampled, tail, axis=0)
-    low, high = np.quantile(resampled[:, best], [tail, 1 - tail]).tolist() if len(runs) > 1 else (None, None)
+    factors = speedup_interval(_times(model.plain * tokens, seconds[:, best], tokens))
     return Best(
         gamma=choices[best],
         speedup=float(speedups[best]),
-        low=low,
-        high=high,
+        low=float(speedups[best] * factors[0]) if factors else None,
+        high=float(speedups[best] * factors[1]) if factors else None,
         margin=float(speedups[best] / speedups[second] - 1),
-        over_plain=float(speedups[best] - 1),
         runner_up=choices[second],
-        standing=tuple(g for g, deficit in zip(choices, deficits, strict=True) if deficit <= 0 or len(runs) == 1),
+        standing=tuple(
+            gamma
+            for gamma, other, speedup in zip(choices, seconds.T, speedups, strict=True)
+            if not (ahead := speedup_interval(_times(other, seconds[:, best], tokens)))
+            or speedups[best] / speedup * ahead[0] <= 1
+        ),
         prompts=len(runs),
     )
 
 
-def _speedups(draws: np.ndarray, tokens: np.ndarray, seconds: np.ndarray, model: CostModel) -> np.ndarray:
-    """Pooled speedups [draws, gammas] of prompts counted as in draws [draws, prompts]."""
-    return model.plain * (draws @ tokens)[:, None] / (draws @ seconds)
+def _times(slow: np.ndarray, quick: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """What `speedup_interval` takes of two ways to write the same tokens, [prompts, 4]."""
+    return np.stack([slow, tokens, quick, tokens], axis=1)
+
+
+def _possible(gammas: Sequence[int], limit: int | None) -> set[int]:
+    return {gamma if limit is None else min(gamma, limit) for gamma in gammas}
 
 
 def _prediction(gamma: int, tokens: float, seconds: float, model: CostModel) -> Prediction:
     return Prediction(gamma, tokens, seconds, model.plain / seconds)
 
 
-def _row(gamma: int, decodes: Sequence[Decoded], runs: list[Recorded], model: CostModel, rate: float | None) -> Row:
-    speed, seen = speed_of(decodes), predict_runs(runs, model, gamma)
-    gain = speed.value
-    rounds = sum(len(d.trace.rounds) for d in decodes)
-    return {
-        "gamma": gamma,
-        "measured": gain,
-        "low": speed.low,
-        "high": speed.high,
-        "predicted": seen.speedup,
-        "error": seen.speedup / gain - 1 if gain else None,
-        "leviathan": None if rate is None else leviathan(rate, model.c, gamma),
-        "passes": seen.tokens_per_pass,
-        "passes_measured": sum(len(d.trace.output_ids) for d in decodes) / rounds if rounds else None,
+def _tokens_per_pass(decodes: Sequence[Decoded]) -> float | None:
+    return ratio(sum(len(d.trace.output_ids) for d in decodes), sum(len(d.trace.rounds) for d in decodes))
+
+
+def _scope(speeds: Iterable[Speed]) -> str:
+    """What the intervals of the measured speedups are over."""
+    over = {speed.over for speed in speeds} - {None}
+    texts = {
+        "prompts": " Intervals of measured speedups are over prompts.",
+        "rounds": " Intervals of measured speedups are over the rounds of the only prompt and say nothing of others.",
     }
+    return "".join(text for key, text in texts.items() if key in over)

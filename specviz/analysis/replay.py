@@ -140,6 +140,30 @@ def recorded(decodes: Sequence[Decoded]) -> list[Recorded]:
     return [_recorded(decoded, chances) for decoded in first.values()]
 
 
+def draft_limit(decodes: Sequence[Decoded]) -> int | None:
+    """The longest draft, where it is a limit: gamma and the budget left room for more, and none was longer.
+
+    Medusa has only so many heads, and of those beyond the longest draft nothing is known, so there it is always one.
+    None where no limit shows, and where a policy ends drafts. Last rounds do not count: an end token ends drafts too.
+    """
+    longest = max((len(record.drafted) for d in decodes for record in d.trace.rounds), default=0)
+    if not longest or any(d.trace.settings.draft_length != "constant" for d in decodes):
+        return None
+    if all(d.trace.settings.method == "medusa" for d in decodes):
+        return longest
+    shorter = sum(room > longest for d in decodes for room in _rooms(d.trace))
+    return longest if shorter > 1 else None
+
+
+def _rooms(trace: Trace) -> Iterator[int]:
+    """Tokens that each round with drafts might have drafted, but for the last one."""
+    left = _budget(trace)
+    for record in trace.rounds[:-1]:
+        if record.drafted:
+            yield min(trace.settings.gamma, left - 1)
+        left -= len(record.emitted)
+
+
 def replay(run: Recorded, policy: Policy) -> Spent:
     """What the run would have taken under the policy: expected numbers, over both ways at unknown places."""
     end = len(run.places)
@@ -176,11 +200,14 @@ def _outcomes(run: Recorded, policy: Policy, state: State, start: int) -> Iterat
 def _recorded(decoded: Decoded, chances: tuple[float, ...]) -> Recorded:
     trace = decoded.trace
     by_position = trace.settings.method == "medusa" or trace.settings.rule == "block"
-    budget = len(trace.output_ids)
-    if trace.finish not in ("budget", "context"):
-        budget = max(budget, trace.settings.max_new_tokens)
     places = tuple(_places(trace, by_position))
-    return Recorded(decoded.prompt, decoded.kind, places, budget, chances, by_position)
+    return Recorded(decoded.prompt, decoded.kind, places, _budget(trace), chances, by_position)
+
+
+def _budget(trace: Trace) -> int:
+    """Tokens that the output might have had."""
+    written = len(trace.output_ids)
+    return written if trace.finish in ("budget", "context") else max(written, trace.settings.max_new_tokens)
 
 
 def _places(trace: Trace, by_position: bool) -> Iterator[Place]:

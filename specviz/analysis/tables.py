@@ -125,7 +125,7 @@ def report_schema() -> dict[str, Any]:
 
 def report_markdown(report: Report) -> str:
     """The report as Markdown: sentences, tables with kinds and definitions, provenance."""
-    parts = [f"# {report.title}", *report.sentences, *map(_markdown_table, report.tables)]
+    parts = [f"# {_escaped(report.title)}", *map(_escaped, report.sentences), *map(_markdown_table, report.tables)]
     return "\n\n".join([*parts, *map(_markdown_source, report.provenance)]) + "\n"
 
 
@@ -144,7 +144,7 @@ def _markdown_table(table: Table) -> str:
     lines += [[_escaped(cell_text(c, row)) for c in table.columns] for row in table.rows]
     rows = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     meanings = "\n".join(f"- {_escaped(c.title)}: {_escaped(c.about)}" for c in table.columns if c.about)
-    return "\n\n".join(part for part in (f"## {table.title}", rows, meanings, table.note) if part)
+    return "\n\n".join(part for part in (f"## {_escaped(table.title)}", rows, meanings, _escaped(table.note)) if part)
 
 
 def _markdown_source(source: Provenance) -> str:
@@ -152,10 +152,10 @@ def _markdown_source(source: Provenance) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as Markdown shows it literally, in one table cell: names of models and lanes are untrusted."""
-    for mark in "\\`*_[]<>|#":
+    """Text as Markdown shows it literally, in one line or table cell: names of models and lanes are untrusted."""
+    for mark in "\\`*_[]<>|#&~":
         text = text.replace(mark, "\\" + mark)
-    return text.replace("\n", " ")
+    return " ".join(text.split())
 
 
 def _written(form: Format, value: Value) -> str:

@@ -1,17 +1,21 @@
 """What a lane's figures amount to, in plain sentences: faster or not and why, same text or not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from specviz.analysis.equality import difference, first_difference
 from specviz.analysis.pace import Speed, plain_rounds_of, rounds_of, whole
 from specviz.analysis.speed import FEWEST, UNSTEADY, unsteadiness, why_slower
 from specviz.analysis.summary import agreement
+from specviz.analysis.tables import Row
 from specviz.analysis.totals import Totals
 from specviz.analysis.words import count
-from specviz.trace.measured import Decoded
+from specviz.trace.measured import Decoded, Reference
 from specviz.trace.methods import RULES
 
 OTHER_DRAWS, NOT_CLAIMED, NOT_COMPARED = "other draws", "not claimed", "not compared"
+COMPARED = "greedy, compared"
+_TOGETHER = timedelta(minutes=1)  # lanes that take turns begin together
 
 
 def verdict(speed: Speed, cause: str = "") -> str:
@@ -45,26 +49,29 @@ def cause_of(explanation: str) -> str:
     return explanation.partition(". ")[0]
 
 
-def same_text(decodes: Sequence[Decoded]) -> str:
-    """In how many prompts every repeat wrote the ids of its plain lane: "11 of 12"; or why that is no question.
+def same_text(decodes: Sequence[Decoded]) -> Row:
+    """The cells "texts", "same_texts" and "texts_compared": of the prompts compared, those in which every repeat wrote
+    the ids of its plain lane; or why that is no question.
 
     A decode that ended sooner than the other counts as the same as far as it goes; `doubts` says that lengths differ.
     """
     compared = [d for d in decodes if d.trace.output_ids and d.trace.baseline and d.trace.baseline.output_ids]
     rules = [RULES.get(d.trace.provenance.rule) for d in decodes]
     if any(rule and not rule.exact for rule in rules):
-        return NOT_CLAIMED
+        return {"texts": NOT_CLAIMED}
     if any(not d.trace.settings.greedy for d in compared):
-        return OTHER_DRAWS
+        return {"texts": OTHER_DRAWS}
     return count_same((d.prompt, d.trace.output_ids, d.trace.baseline.output_ids) for d in compared)
 
 
-def count_same(texts: Iterable[tuple[str, list[int], list[int]]]) -> str:
-    """The same of (prompt, ids, ids of the plain lane), one of each repeat."""
+def count_same(texts: Iterable[tuple[str, list[int], list[int]]]) -> Row:
+    """The same of (prompt, ids, ids of the plain lane), one of each repeat, all greedy."""
     same: dict[str, bool] = {}
     for prompt, ids, plain in texts:
         same[prompt] = same.get(prompt, True) and first_difference(ids, plain) in (None, min(len(ids), len(plain)))
-    return f"{sum(same.values())} of {len(same)}" if same else NOT_COMPARED
+    if not same:
+        return {"texts": NOT_COMPARED}
+    return {"texts": COMPARED, "same_texts": sum(same.values()), "texts_compared": len(same)}
 
 
 def doubts(lane: str, decodes: Sequence[Decoded]) -> list[str]:
@@ -76,12 +83,56 @@ def doubts(lane: str, decodes: Sequence[Decoded]) -> list[str]:
         of = count(len({d.prompt for d in paired}), "prompt")
         found.append(f"{lane}: in {len(odd)} of {of} its length differs from the plain lane's, so times are per token.")
     differing = {d.prompt: d.trace for d in reversed(paired) if difference(d.trace)}  # of repeats the first
-    if same_text(decodes) not in (NOT_CLAIMED, OTHER_DRAWS):
+    if same_text(decodes)["texts"] not in (NOT_CLAIMED, OTHER_DRAWS):
         explained = [(prompt, agreement(trace)) for prompt, trace in reversed(differing.items())]
         found += [f"{lane}, {prompt}: {sentence}" for prompt, sentence in explained if sentence]
     if len(whole(decodes)) < len(paired):
         found.append(f"{lane}: a repeat without all prompts, or without tokens, is left out of the speedup.")
     return found
+
+
+def uneven(lanes: Mapping[str, Sequence[Decoded]], references: Mapping[str, Sequence[Reference]]) -> list[str]:
+    """A sentence for each lane or reference that lacks decodes (of a prompt and repeat) which other lanes have."""
+    decoded = {name: {(d.prompt, d.repeat) for d in group} for name, group in (*lanes.items(), *references.items())}
+    every = set().union(*(decoded[lane] for lane in lanes))
+    return [
+        f"{name} has {len(own & every)} of the {len(every)} decodes (prompts times repeats) that the lanes have "
+        "together, so its figures are not of the same texts as the others'."
+        for name, own in decoded.items()
+        if every - own
+    ]
+
+
+def apart(lanes: Mapping[str, Sequence[Decoded]]) -> list[str]:
+    """A sentence on the lanes recorded on another machine, or at another time, than most lanes here."""
+    groups: list[list[str]] = []
+    for lane, decodes in lanes.items():
+        known = next((group for group in groups if _in_turns(lanes[group[0]], decodes)), None)
+        if known is None:
+            groups.append([lane])
+        else:
+            known.append(lane)
+    groups.sort(key=len, reverse=True)
+    return [_recorded(group, lanes[group[0]]) for group in groups[1:]]
+
+
+def _recorded(names: Sequence[str], decodes: Sequence[Decoded]) -> str:
+    source = decodes[0].trace.provenance
+    return (
+        f"{', '.join(names)}: recorded on {source.machine} ({source.date}), not in turns with the others, so compare "
+        "speedups over the plain lane beside each, and no times."
+    )
+
+
+def _in_turns(lane: Sequence[Decoded], other: Sequence[Decoded]) -> bool:
+    """Whether two lanes began together on one machine."""
+    one, two = lane[0].trace.provenance, other[0].trace.provenance
+    if one.machine != two.machine:
+        return False
+    try:
+        return abs(datetime.fromisoformat(one.date) - datetime.fromisoformat(two.date)) <= _TOGETHER
+    except (ValueError, TypeError):  # a trace from elsewhere may write its date otherwise
+        return one.date == two.date
 
 
 def busy(lanes: Iterable[Sequence[Decoded]]) -> list[str]:

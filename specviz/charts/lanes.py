@@ -37,7 +37,7 @@ def speedups(lanes: Table) -> Chart:
     if any((row.get(column.high or "") or 0) > top for row in known):
         note += " A bar that leaves the chart goes on to the end that the table names."
     axes = {"xaxis": _names(lanes.rows), "yaxis": {"range": [0, top]}}
-    figure = chart(("Speedup", "", "times plain decoding"), [marks], note, **axes)
+    figure = chart(("Speedup", "", "× plain decoding"), [marks], note, **axes)
     line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1}
     figure["layout"]["shapes"] = [line | {"line": {"color": PLAIN, "dash": "dash", "width": 1.5}}]
     return _small(figure)

@@ -33,7 +33,7 @@ def speedup_by_kind(kinds: Table) -> dict[str, Chart]:
     for name in names:
         rows = [row for row in kinds.rows if row["kind"] == name]
         charts[name] = _curves(kinds, rows, (name, *_SWEEP[1:]))
-        charts[name]["note"] = _AS_ABOVE
+        charts[name]["note"] = f"{_AS_ABOVE} {kinds.note}"
         charts[name]["layout"] |= {"meta": {"small": True}, "showlegend": False}
         charts[name]["layout"]["yaxis"] |= _scale(kinds.rows)
     return charts
@@ -104,7 +104,7 @@ def _curves(table: Table, rows: Sequence[Row], labels: tuple[str, str, str]) -> 
     if measured:
         data += [_intervals(measured), _points(table, measured)]
     note = (
-        "Points: measured, with a 95% interval over prompts, cut at the frame. Line: predicted (fitted). Dashed: "
+        "Points: measured, with 95% intervals, cut at the frame. Line: predicted (fitted). Dashed: "
         f"Leviathan's formula with the measured alpha and c (fitted). The line at 1 is plain decoding. {table.note}"
     )
     axes = {"xaxis": {"dtick": 1 if gammas[-1] <= 10 else 2}, "yaxis": _scale(rows)}

@@ -1,14 +1,13 @@
 """python -m specviz bench: pairs x methods x rules x gammas on prompts, as one table with its sources."""
 
 import argparse
-import sys
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specviz.commands.measuring import add_measuring_options, run
 from specviz.commands.options import CHOICES, HELP, add_pair_options, add_settings_options, ignored, load, settings
-from specviz.commands.outputs import add_output_options, deliver, require_writable
+from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 
 if TYPE_CHECKING:
     from specviz.decoding.bench import LanePlan
@@ -46,11 +45,11 @@ def _bench(options: argparse.Namespace) -> int:
 
     require_writable(options)
     if options.sources:
-        decodes, references = load_decodes(options.sources)
+        decodes, references, failed = *load_decodes(options.sources), {}
     else:
         measured = run(lanes(options), options, references=options.baseline is not None)
-        decodes, references = measured.decoded, measured.references
-    deliver(lane_report(decodes, references), options)
+        decodes, references, failed = measured.decoded, measured.references, measured.failed
+    deliver(lane_report(decodes, references, failed), options)
     return 0
 
 
@@ -73,7 +72,7 @@ def lanes(options: argparse.Namespace) -> list["LanePlan"]:
             label = _label(pair, chosen, several=len(pairs) > 1)
             plans.setdefault(label, LanePlan(label, pair, chosen))
     for notice in dict.fromkeys(notices):
-        print(f"note: {notice}", file=sys.stderr)
+        note(notice)
     return list(plans.values())
 
 

@@ -1,14 +1,13 @@
 """python -m specviz check: one place sampled under the rules, and greedy text against plain decoding."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from specviz.commands.measuring import add_prompt_options, prompts
 from specviz.commands.options import CHOICES, HELP, add_pair_options, add_settings_options, flag, load, settings
-from specviz.commands.outputs import add_output_options, deliver, require_writable
+from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 from specviz.trace.checked import FAULTS, FIRST_PROMPT, SAMPLED
 from specviz.trace.errors import SpecvizError
 
@@ -59,7 +58,7 @@ def _check(options: argparse.Namespace) -> int:
         raise SpecvizError("Nothing is left to check: leave out --no-greedy, or give --draws.")
     pair = load(options)
     for notice in pair.notices:
-        print(f"note: {notice}", file=sys.stderr)
+        note(notice)
     place, tallies = _sampled(pair, chosen, options) if options.draws else (None, [])
     comparisons = [] if options.no_greedy else list(_compared(pair, texts, chosen))
     deliver(lossless_report(place, tallies, comparisons), options)
@@ -80,8 +79,9 @@ def _sampled(pair: "Pair", chosen: "Settings", options: argparse.Namespace) -> t
     ):
         tallies = []
         for tally in sampling:
-            tallies.append(tally)
-            bar.update(tally.draws - bar.n)
+            if tally is not None:
+                tallies.append(tally)
+                bar.update(tally.draws - bar.n)
         return sampling.place, tallies
 
 

@@ -1,11 +1,11 @@
 """What `bench` and `sweep` share: prompts, and a measurement with its progress on stderr."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from specviz.commands.outputs import note
 from specviz.models.prompt_sets import from_file, kinds, load_set
 from specviz.trace.errors import SpecvizError
 from specviz.trace.measured import PromptText
@@ -58,17 +58,17 @@ def run(lanes: Sequence["LanePlan"], options: argparse.Namespace, references: bo
         try:
             with running:
                 for step in running:
-                    bar.set_postfix_str(f"{step.lane}: {step.prompt}", refresh=False)
+                    bar.set_postfix_str(f"{step.lane}: {step.prompt}" if step else "warming up", refresh=False)
                     bar.update(running.done - bar.n)
         except KeyboardInterrupt:
             if not running.decoded:
                 raise
     for label, sentence in running.failed.items():
-        print(f"note: {label} dropped out: {sentence}", file=sys.stderr)
+        note(f"{label} dropped out: {sentence}")
     if not running.decoded:
         raise SpecvizError(next(iter(running.failed.values()), "Nothing was measured."))
     if running.done < running.of:
-        print(f"note: stopped after {running.done} of {running.of} decodes.", file=sys.stderr)
+        note(f"stopped after {running.done} of {running.of} decodes.")
     if options.traces:
         save_decodes(running.decoded, running.references, options.traces)
     return running

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from specviz.models.catalog import DTYPES
 from specviz.trace.errors import SpecvizError
 from specviz.trace.methods import METHODS, OPTIONAL, RULES, used_settings
 from specviz.trace.schema import Settings
@@ -38,7 +39,6 @@ CHOICES = {
     "draft_length": ("how long a draft is", ("constant", "confidence", "heuristic")),
     "ngram_tie": ("prompt lookup: which of several places", ("latest", "first")),
 }
-DTYPES = ("float32", "bfloat16", "float16")
 
 
 def flag(name: str) -> str:

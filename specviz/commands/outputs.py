@@ -30,6 +30,13 @@ def require_writable(options: argparse.Namespace) -> None:
         raise SpecvizError(f"Cannot write tables to {options.csv}: it is a file.")
 
 
+def note(sentence: str) -> None:
+    """A line on stderr; names of folders in it must not steer the terminal."""
+    from specviz.terminal_tables import safe
+
+    print(f"note: {safe(sentence)}", file=sys.stderr)
+
+
 def deliver(report: "Report", options: argparse.Namespace) -> None:
     """Write the report to all the places that were asked for, and show it."""
     from specviz.analysis.tables import report_json, report_markdown

@@ -1,12 +1,11 @@
 """python -m specviz sweep: speedup against gamma, measured and predicted, and the gamma to use."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from specviz.commands.measuring import add_measuring_options, run
 from specviz.commands.options import HELP, add_pair_options, add_settings_options, ignored, load, settings
-from specviz.commands.outputs import add_output_options, deliver, require_writable
+from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 from specviz.trace.errors import SpecvizError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def _sweep(options: argparse.Namespace) -> int:
     chosen = {gamma: settings(options, gamma=gamma) for gamma in sorted({*measured, *gammas})}
     pair = load(options)
     for notice in (*pair.notices, *ignored(chosen[measured[0]])):
-        print(f"note: {notice}", file=sys.stderr)
+        note(notice)
 
     from specviz.analysis.advice import calibration_of, sweep_report, usual_context
     from specviz.decoding.bench import LanePlan
@@ -51,7 +50,12 @@ def _sweep(options: argparse.Namespace) -> int:
     for decoded in running.decoded:
         by_gamma.setdefault(decoded.trace.settings.gamma, []).append(decoded)
     calibration = calibration_of(by_gamma)
-    widths, context = range(1, gammas[-1] + 2), usual_context(calibration)
-    steps = step_times(pair, calibration[0].trace.settings, widths, context)
+    widest, room, context = gammas[-1] + 1, pair.target_info.context, usual_context(calibration)
+    widths = range(1, (widest if room is None else min(widest, room - 1)) + 1)  # a pass has a token before it
+    try:
+        steps = step_times(pair, calibration[0].trace.settings, widths, context)
+    except (SpecvizError, RuntimeError) as error:  # no room, no memory: what was measured is reported all the same
+        note(f"single passes could not be measured: {error}")
+        steps = []
     deliver(sweep_report(by_gamma, calibration, steps, gammas), options)
     return 0

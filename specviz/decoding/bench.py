@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import Self
 
-from specviz.decoding.held import Held
+from specviz.decoding.held import weights_held
 from specviz.decoding.loop import speculate
 from specviz.decoding.outside import Outside, outside_lanes, same_footing
 from specviz.decoding.race import warm_up
@@ -47,7 +47,9 @@ class Step:
 
 
 class Measurement:
-    """An iterator of steps. Close it (or leave its `with`) to stop: what is whole is kept, all else is freed.
+    """An iterator of steps; while it warms up, of None: there is nothing to show yet, but one can stop.
+
+    Close it (or leave its `with`) to stop: what is whole is kept, all else is freed.
 
     decoded: whole decodes, in the order they ended, each with its plain decode as baseline. references: decodes of
     other programs, and ours on the same footing; empty unless asked for. failed: label -> why a lane dropped out;
@@ -64,7 +66,6 @@ class Measurement:
         self._prompts, self._repeats, self._block = list(prompts), repeats, block
         self._require_able()
         self._outside: dict[str, Outside] = outside_lanes(lanes) if references else {}
-        self._held = Held()
         self.decoded: list[Decoded] = []
         self.references: list[Reference] = []
         self.failed: dict[str, str] = {}
@@ -75,7 +76,7 @@ class Measurement:
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> Step:
+    def __next__(self) -> Step | None:
         return next(self._steps)
 
     def close(self) -> None:
@@ -100,13 +101,13 @@ class Measurement:
         plan = self._plans[label]
         return speculate(plan.pair, prompt.text, _settings(plan, prompt))
 
-    def _measure(self) -> Iterator[Step]:
-        self._warm_up()
+    def _measure(self) -> Iterator[Step | None]:
+        yield from self._warm_up()
         for repeat in range(self._repeats):
             for place, prompt in enumerate(self._prompts):
                 yield from self._decode(prompt, repeat, repeat + place)
 
-    def _warm_up(self) -> None:
+    def _warm_up(self) -> Iterator[None]:
         """The first rounds of every lane, a pass of every width, and a few tokens of every reference: thrown away."""
         prompt = self._prompts[0]
         for label, plan in self._plans.items():
@@ -115,11 +116,13 @@ class Measurement:
             except SpecvizError as error:
                 self._fail(label, error)
                 continue
-            with suppress(RuntimeError):  # out of memory: the lane itself will say so
-                warm_widths(plan.pair, plan.settings, _prompt_ids(plan, prompt))
+            yield
+            with suppress(RuntimeError, SpecvizError):  # no memory, no room: the lane itself will say so
+                yield from warm_widths(plan.pair, plan.settings, _prompt_ids(plan, prompt))
         for way in self._outside.values():
             with suppress(SpecvizError):  # the measured decode says so
-                way.warm_up(_ids(way.pair, way.settings, prompt))
+                way.warm_up(_prompt_ids(way, prompt))
+            yield
 
     def _decode(self, prompt: PromptText, repeat: int, shift: int) -> Iterator[Step]:
         """All lanes decode one prompt, in turns; `shift` says who begins."""
@@ -143,7 +146,7 @@ class Measurement:
         finally:
             for run in runs.values():
                 run.close()
-        self._keep(prompt, repeat)
+        self._keep(prompt, repeat, runs)
 
     def _turn(self, label: str, run: Run, prompt: PromptText, repeat: int) -> Iterator[Step]:
         """Rounds of one lane until about `block` tokens are out, or it ends."""
@@ -160,26 +163,34 @@ class Measurement:
     def _refer(self, label: str, prompt: PromptText, repeat: int) -> None:
         way = self._outside[label]
         try:
-            reference = way.decode(_ids(way.pair, way.settings, prompt))
+            reference = way.decode(_prompt_ids(way, prompt))
         except SpecvizError as error:
             self.failed[label] = str(error)
             return
-        self.references.append(replace(reference, prompt=prompt.name, kind=prompt.kind, repeat=repeat))
+        beside = self._beside(self.plain_of[way.lane])
+        self.references.append(replace(reference, prompt=prompt.name, kind=prompt.kind, repeat=repeat, beside=beside))
 
-    def _keep(self, prompt: PromptText, repeat: int) -> None:
+    def _keep(self, prompt: PromptText, repeat: int, runs: dict[str, Run]) -> None:
         """The decodes of a prompt are whole: each goes to `decoded` with its baseline."""
         whole = {label: trace for label, trace in self.traces.items() if label not in self.failed}
         for label, plain in self.plain_of.items():
             if label in whole and plain in whole:
                 trace = whole[label]
                 trace.baseline = whole[plain]
-                held = self._held.bytes(self._plans[label].pair, trace)
+                held = weights_held(self._plans[label].pair, trace.settings) + runs[label].bytes
                 self.decoded.append(Decoded(label, trace, prompt.name, prompt.kind, repeat, held))
         if self._outside:
             self.references += [
-                replace(same_footing(f"specviz {label}", trace), prompt=prompt.name, kind=prompt.kind, repeat=repeat)
+                replace(
+                    same_footing(f"specviz {label}", trace), prompt=prompt.name, kind=prompt.kind, repeat=repeat,
+                    beside=self._beside(self.plain_of.get(label, label)),
+                )
                 for label, trace in whole.items()
-            ]
+            ]  # fmt: skip
+
+    def _beside(self, plain: str) -> list[str]:
+        """The lanes that are compared with this plain lane."""
+        return [lane for lane, label in self.plain_of.items() if label == plain]
 
     def _alive(self) -> list[str]:
         """Lanes that go on: those that did not fail, and the plain lanes that one of them needs."""
@@ -204,6 +215,8 @@ def measure(
 ) -> Measurement:
     """Start a measurement: every prompt `repeats` times by every lane, and by one plain lane per target and sampling.
 
+    It yields None while it warms up (after each lane's first rounds and after each pass), then a `Step` a round.
+
     block: tokens a lane emits before the next one's turn. The order of the lanes rotates from prompt to prompt and
     from repeat to repeat. references: transformers' generate (and its assisted generation or prompt lookup, for
     lanes that have such a counterpart) decodes the same ids in the same turns, each decode whole.
@@ -222,11 +235,12 @@ def _plain_lanes(lanes: Sequence[LanePlan]) -> tuple[dict[str, str], list[LanePl
     """Lane label -> plain label, and the plain lanes: one per target and settings that matter to it."""
     plains: dict[tuple, LanePlan] = {}
     plain_of = {}
+    several = len({plan.pair.target_info.dtype for plan in lanes}) > 1
     for plan in lanes:
         settings = plain_settings(plan.settings)
         key = (id(plan.pair.target), id(plan.pair.tokenizer), settings)
         if key not in plains:
-            name = f"{PLAIN} {plan.pair.target_info.name}"
+            name = f"{PLAIN} {plan.pair.target_info.name}{f' {plan.pair.target_info.dtype}' if several else ''}"
             same = sum(p.label == name or p.label.startswith(f"{name} #") for p in plains.values())
             plains[key] = LanePlan(f"{name} #{same + 1}" if same else name, plan.pair, settings)
         plain_of[plan.label] = plains[key].label
@@ -238,14 +252,9 @@ def _settings(plan: LanePlan, prompt: PromptText) -> Settings:
 
 
 def _prompt_ids(plan: LanePlan | Outside, prompt: PromptText) -> list[int]:
-    """What a lane starts from; a target without a chat template gets the text as it is, as in `speculate`."""
+    """What a lane or a reference starts from; without a chat template it is the text as it is, as in `speculate`."""
     chat = prompt.chat and plan.pair.has_chat_template
     return prompt_ids(plan.pair, prompt.text, replace(plan.settings, chat=chat))
-
-
-def _ids(pair: Pair, settings: Settings, prompt: PromptText) -> list[int]:
-    """The ids that every lane of this pair gets for the prompt."""
-    return prompt_ids(pair, prompt.text, replace(settings, chat=prompt.chat and pair.has_chat_template))
 
 
 def _require_plan(lanes: Sequence[LanePlan], prompts: Sequence[PromptText], repeats: int, block: int) -> None:

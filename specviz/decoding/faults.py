@@ -19,11 +19,15 @@ from specviz.trace.methods import RULES
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a token comes about. argmax: the draft takes its arg max, else it draws from q. one_hot: q says so."""
+    """How a token comes about. argmax: the draft takes its arg max, else it draws from q. one_hot: q says so.
+
+    raw: the judge asks for the proposal's scores.
+    """
 
     judge: Callable[[Judged], Outcome]
     argmax: bool = False
     one_hot: bool = False
+    raw: bool = False
 
 
 @torch.inference_mode()
@@ -62,7 +66,7 @@ def way(rule: Rule | Fault) -> Way:
 
 _WRONG: dict[Fault, Way] = {
     "no-residual": Way(no_residual),
-    "raw-q-residual": Way(raw_q_residual),
+    "raw-q-residual": Way(raw_q_residual, raw=True),
     "one-uniform": Way(one_uniform),
     "soft-q": Way(rejection, argmax=True),  # the fault is in the proposal: its q should be one-hot
 }

@@ -16,7 +16,7 @@ from specviz.decoding.lengths import DraftLength
 from specviz.decoding.proposers.base import Context, Draft, Proposal, Proposer
 from specviz.decoding.proposers.registry import PROPOSERS
 from specviz.decoding.recorder import Facts, record
-from specviz.decoding.run import Rounds, Run
+from specviz.decoding.run import Buffers, Rounds, Run
 from specviz.decoding.sampling import Processor
 from specviz.decoding.stopping import Ending
 from specviz.models.forward import Stepper, model_device, synchronize
@@ -82,14 +82,16 @@ def _start(
         pieces=pair.text.pieces(ids),
     )
     trace.provenance.notes += notes
-    return Run(trace, lambda: _rounds(pair, trace, make))
+    return Run(trace, lambda buffers: _rounds(pair, trace, make, buffers))
 
 
-def _rounds(pair: Pair, trace: Trace, make_proposer: type[Proposer] | None) -> Rounds:
+def _rounds(pair: Pair, trace: Trace, make_proposer: type[Proposer] | None, buffers: Buffers) -> Rounds:
     sequence = _Sequence(pair, trace, make_proposer)
     sequence.prefill()
     while trace.finish == "running":
-        yield sequence.round()
+        done = sequence.round()
+        buffers.most = max(buffers.most, sequence.bytes)
+        yield done
     if sequence.proposer:
         _conclude(sequence.proposer, trace)
 
@@ -124,6 +126,11 @@ class _Sequence:
         # one generator per run; on the CPU whatever the device, so that a seed means the same everywhere
         self.random = torch.Generator().manual_seed(settings.seed)
         self.output = bytearray()
+
+    @property
+    def bytes(self) -> int:
+        """Of all key-value buffers."""
+        return self.target.bytes + (self.proposer.bytes if self.proposer else 0)
 
     def prefill(self) -> None:
         """All but the last prompt token into both caches: the same split in every method, off the decode clock."""

@@ -29,12 +29,13 @@ _WARM_TOKENS = 8
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """One way of transformers to decode with a pair. settings: what our lane beside it has."""
+    """One way of transformers to decode with a pair. settings: what our lane beside it has; lane: its label."""
 
     label: str
     way: Way
     pair: Pair
     settings: Settings
+    lane: str = ""
 
     def warm_up(self, ids: Sequence[int]) -> None:
         """Decode a few tokens and throw them away."""
@@ -98,19 +99,23 @@ def outside_lanes(lanes: Sequence[Any]) -> dict[str, Outside]:
     """What transformers can do beside these lanes (`bench.LanePlan`), by label.
 
     `generate` once for each target and sampling; assisted generation for a constant chain by a draft model; its
-    prompt lookup for ours. Raises SpecvizError for settings that transformers does not have.
+    prompt lookup for ours. With several targets the label names the target and its dtype. Raises SpecvizError for
+    settings that transformers does not have.
     """
+    several = len({id(plan.pair.target) for plan in lanes}) > 1
     ways: dict[tuple, Outside] = {}
     for plan in lanes:
         _require_known(plan.settings)
         for way in ("generate", *_counterpart(plan.settings)):
-            outside = Outside("", way, plan.pair, plan.settings)
+            outside = Outside("", way, plan.pair, plan.settings, plan.label)
             ways.setdefault(_key(outside), outside)
     named: dict[str, Outside] = {}
     for outside in ways.values():
         label = f"transformers {outside.way}"
         if outside.way != "generate":
             label += f", gamma {outside.settings.gamma}"
+        if several:
+            label += f", {outside.pair.target_info.name} {outside.pair.target_info.dtype}"
         same = sum(known == label or known.startswith(f"{label} #") for known in named)
         label += f" #{same + 1}" if same else ""
         named[label] = replace(outside, label=label)

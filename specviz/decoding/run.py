@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from traceback import format_exception
 from typing import Self
 
@@ -12,15 +13,28 @@ logger = logging.getLogger(__name__)
 Rounds = Generator[Round, None, None]
 
 
+@dataclass(slots=True)
+class Buffers:
+    """Key-value buffers of a run, as its rounds tell of them. most: bytes held at once, at most so far."""
+
+    most: int = 0
+
+
 class Run:
     """Yields rounds as they happen; `trace` grows with them. Closing it (or leaving its `with`) frees everything.
 
     The prompt is taken in at the first step, off the decode clock (`trace.prefill`).
     """
 
-    def __init__(self, trace: Trace, rounds: Callable[[], Rounds]) -> None:
+    def __init__(self, trace: Trace, rounds: Callable[[Buffers], Rounds]) -> None:
         self.trace = trace
-        self._rounds = rounds()
+        self._buffers = Buffers()
+        self._rounds = rounds(self._buffers)
+
+    @property
+    def bytes(self) -> int:
+        """The most that its key-value buffers held at once after a round; stays when they are freed."""
+        return self._buffers.most
 
     def __iter__(self) -> Self:
         return self

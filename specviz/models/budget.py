@@ -1,6 +1,7 @@
 """Findings on memory: weights, caches and logits against what a device has to spare. The seed's third criterion."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import floor
 
 from specviz.models.examined import Examined
@@ -13,25 +14,35 @@ _FEW = 64  # tokens: a context so short helps nobody
 
 
 def memory(
-    models: Sequence[Examined], others: Sequence[Number], context: int, gamma: int, device: str, free: int | None
+    models: Sequence[Examined],
+    others: Sequence[Number],
+    context: int,
+    gamma: int,
+    device: str,
+    free: int | None,
+    beside: Sequence[Examined] = (),
 ) -> list[Finding]:
     """What the pair takes: computed from shapes, and measured where it is loaded.
 
-    models: the target, then the draft if there is one. others: what else is loaded with them, in bytes. context:
-    tokens of prompt and output. free: bytes that `device` has to spare; None if not known. The weights of loaded
-    models are there already, so only the rest must still fit.
+    models: the target, then the draft if there is one. others: what else is loaded with them, in bytes; a part that
+    is not known is named and left out of the sums. context: tokens of prompt and output. free: bytes that `device`
+    has to spare; None if not known. beside: models among the others, which have caches too (as many tokens, if they
+    are of their own: a text may take more). The weights of loaded models are there already, so only the rest must
+    still fit.
     """
     try:
-        weights, caches = [_weights(model) for model in models], [_cache(model, context, free) for model in models]
+        weights = [_weights(model) for model in models]
+        caches = [_cache(model, context, free) for model in (*models, *beside)]
     except SpecvizError as error:
         return [Finding("memory", "fault", str(error), "Choose a smaller context or a smaller model.")]
+    unknown, others = [n for n in others if _known(n) is None], [n for n in others if _known(n) is not None]
     both = Number(
         "weights and caches",
         "the sum of the above",
         _sum([n.computed for n in (*weights, *others, *caches)]),
         _sum([n.measured for n in (*weights, *others, *caches)]),
     )
-    numbers = (*weights, *others, *caches, both, *_rest(models, both, gamma, device, free))
+    numbers = (*weights, *others, *caches, both, *unknown, *_rest(models, both, gamma, device, free))
     held, growing = _sum(map(_known, (*weights, *others))), _sum(map(_known, caches))
     if held is None or growing is None:
         what = "How much memory they take cannot be told from their configurations and files."
@@ -40,6 +51,10 @@ def memory(
     total = held + growing + next(n.computed for n in numbers if n.name == "logits")
     tokens = models[0].capacity(context)
     finding = _judged(total, total - held if loaded else total, growing, tokens, device, free, numbers)
+    if unknown:
+        names = " and ".join(n.name for n in unknown)
+        said = f"{finding.sentence} Not counted, as the files do not tell: {names}."
+        finding = replace(finding, sentence=said, level="note" if finding.level == "ok" else finding.level)
     return [finding, *([] if loaded else _passes_through_main_memory(weights, device))]
 
 

@@ -14,6 +14,7 @@ from specviz.trace.methods import METHODS
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 FOLDER_VARIABLE = "SPECVIZ_MODELS"
+DTYPES = ("float32", "bfloat16", "float16")  # precisions that a pair can be loaded in, by torch's names
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin", "medusa_lm_head.safetensors", "medusa_lm_head.pt")
 PARTS = {"draft": "draft", "medusa": "Medusa heads", "foreign": "draft with another tokenizer"}  # beside the target
 

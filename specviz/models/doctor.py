@@ -6,6 +6,7 @@ looks at a loaded pair, and adds what is measured.
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from traceback import format_exception
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 import torch
 
 from specviz.models import budget, compatible, sizes
+from specviz.models.catalog import PARTS
 from specviz.models.examined import Examined
-from specviz.models.loading import place
+from specviz.models.loading import load_skeleton, place
 from specviz.models.memory import free_bytes, weight_bytes
 from specviz.models.pair import Pair
 from specviz.models.stored import read_stored
@@ -25,6 +27,7 @@ from specviz.trace.measured import StepTimes
 logger = logging.getLogger(__name__)
 USUAL_CONTEXT = 4096  # tokens of prompt and output together
 _LONGEST_DRAFT, _LONGEST_CONTEXT = 64, 100_000_000
+_FOREIGN = PARTS["foreign"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,15 @@ class _Use:
 
 @dataclass(slots=True)
 class _Pair:
-    """What is examined; what could not be read is None, and a finding says why."""
+    """What is examined; what could not be read is None, and a finding says why.
+
+    beside: a further draft with a tokenizer of its own, of which only the memory counts. others: weights of what is
+    loaded beside target and draft.
+    """
 
     target: Examined | None = None
     draft: Examined | None = None
+    beside: list[Examined] = field(default_factory=list)
     others: list[Number] = field(default_factory=list)
     found: list[Finding] = field(default_factory=list)
 
@@ -83,7 +91,7 @@ def examine(
     pair.target = _read(pair, "target", target, kind, tokenizer)
     pair.draft = None if draft is None else _read(pair, "draft", draft, kind, tokenizer)
     for name in others:
-        pair.others += _other(pair, name, kind)
+        _look_beside(pair, name, kind)
     return _concluded(_findings(pair, use))
 
 
@@ -111,11 +119,13 @@ def examine_pair(
         seen.draft = Examined.of_loaded("draft", pair.draft_info.name, pair.draft, tokenizer)
     elif pair.foreign is not None:
         seen.draft = Examined.of_loaded("draft", pair.foreign.info.name, pair.foreign.model, pair.foreign.tokenizer)
-    beside = {"Medusa heads": pair.medusa, "draft with another tokenizer": pair.draft and pair.foreign}
+    beside = {"Medusa heads": pair.medusa, _FOREIGN: pair.draft and pair.foreign}
     for name, part in beside.items():
         if part is not None:
             size = weight_bytes(getattr(part, "model", part))
             seen.others.append(Number(name, "parameters and buffers, loaded with the pair", size, size))
+    if pair.draft is not None and pair.foreign is not None:
+        seen.beside.append(Examined.of_loaded(_FOREIGN, pair.foreign.info.name, pair.foreign.model, None))
     return _concluded(_findings(seen, use))
 
 
@@ -159,7 +169,8 @@ def _findings(pair: _Pair, use: _Use) -> list[Finding]:
     for model in pair.models:
         found += _checked(sizes.mixture, model, use.gamma)
     if not any(f.topic == "cache" and f.level == "fault" for f in found):  # else there is nothing to add up
-        found += _checked(budget.memory, pair.models, pair.others, context, use.gamma, use.device, use.free)
+        parts = (pair.models, pair.others, context, use.gamma, use.device, use.free, pair.beside)
+        found += _checked(budget.memory, *parts)
     return found
 
 
@@ -188,15 +199,18 @@ def _read(pair: _Pair, role: str, name: str, dtype: torch.dtype, tokenizer: str 
     return None
 
 
-def _other(pair: _Pair, name: str, dtype: torch.dtype) -> list[Number]:
-    """Bytes of a part that is loaded beside target and draft."""
+def _look_beside(pair: _Pair, name: str, dtype: torch.dtype) -> None:
+    """A part that is loaded beside target and draft: its bytes, and if it is a model, its shapes for the cache."""
     try:
         stored = read_stored(name)
     except SpecvizError as error:
         pair.found.append(Finding("loading", "note", str(error)))
-        return []
-    size = stored and stored.numbers * dtype.itemsize
-    return [Number(name[:100], "parameters, loaded with the pair", size)]
+        return
+    told = stored and stored.numbers and not stored.damaged  # not by pickles, which are never opened here
+    size = stored.numbers * dtype.itemsize if told else None
+    pair.others.append(Number(name[:100], "parameters, loaded with the pair", size))
+    with suppress(SpecvizError):  # heads are no model of their own, and keep no cache
+        pair.beside.append(Examined(_FOREIGN, name, load_skeleton(name, dtype), None))
 
 
 def _require(context: int | None, gamma: int) -> None:

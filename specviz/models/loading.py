@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from specviz.models.catalog import PARTS, CatalogEntry, find, local_folder, may_download
+from specviz.models.catalog import DTYPES, PARTS, CatalogEntry, find, local_folder, may_download
 from specviz.models.foreign import Foreign
 from specviz.models.medusa import MedusaHeads, load_heads
 from specviz.models.pair import Pair
@@ -21,7 +21,6 @@ from specviz.trace.errors import SpecvizError
 
 TRUST_VARIABLE = "SPECVIZ_TRUST_REMOTE_CODE"
 _PATHS = re.compile(r"(?<![\w:/])/[^\s'\"]+")
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def load_pair(
@@ -188,11 +187,11 @@ def _device(name: str | None) -> str:
 def _dtype(name: str | None, device: str) -> torch.dtype:
     if name is None:
         return default_dtype(device)
-    if name not in _DTYPES:
-        raise SpecvizError(f"The dtype must be one of {', '.join(_DTYPES)}.", field="dtype")
+    if name not in DTYPES:
+        raise SpecvizError(f"The dtype must be one of {', '.join(DTYPES)}.", field="dtype")
     if name == "float16" and device == "cpu":
         raise SpecvizError("float16 is very slow or missing on a CPU; choose bfloat16 or float32.", field="dtype")
-    return _DTYPES[name]
+    return getattr(torch, name)
 
 
 def _source(name: str) -> str:

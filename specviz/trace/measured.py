@@ -1,6 +1,6 @@
 """What a measurement leaves behind: decodes of named prompts by named lanes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from specviz.trace.schema import Trace
@@ -45,6 +45,7 @@ class Reference:
 
     first: tokens that came out at once with the first one (assisted generation emits a whole round at a time).
     seconds: from then to the last token, so prefill is apart; they hold len(output_ids) - first tokens.
+    beside: labels of the lanes of the same target and sampling, whose plain lane it is compared with; empty: any lane.
     """
 
     lane: str
@@ -54,6 +55,7 @@ class Reference:
     kind: PromptKind = "other"
     repeat: int = 0
     first: int = 1
+    beside: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

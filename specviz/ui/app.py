@@ -23,7 +23,10 @@ logger = logging.getLogger(__name__)
 _MOST_BODY = 32 * 1024 * 1024  # bytes of one request: an imported trace of 4,096 tokens is about 5 MB
 _HOUR = 3600  # seconds between removals of old downloads, and their age
 
-_TITLE = "# specviz\nReal speculative decoding, one round at a time; every number is measured or exact."
+_TITLE = (
+    "# specviz\nReal speculative decoding, one round at a time; "
+    "every number says whether it is measured, exact, fitted or quoted."
+)
 
 
 def build(engine: Engine | None = None, warm: bool = True, traces: Path = TRACES) -> gr.Blocks:

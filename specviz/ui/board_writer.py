@@ -1,7 +1,7 @@
 """Writes the lines of a board (their types are in `specviz.ui.board`)."""
 
 import codecs
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import Any
@@ -12,8 +12,8 @@ from specviz.charts.style import Chart
 from specviz.trace.files import to_plain
 from specviz.trace.schema import Piece, Trace
 from specviz.ui.stream import line
+from specviz.ui.turns import FRAME, told
 
-FRAME = 0.125  # seconds between updates of the page
 WHOLE = 1.0  # seconds between whole reports or sets of charts, at least
 WHOLE_SHARE = 0.1  # and this share of the time so far: old reports stay in the buffer
 
@@ -75,6 +75,21 @@ class BoardWriter:
     def end(self, sentence: str, exports: Mapping[str, str] | None = None) -> None:
         """Close the board; exports: file name -> text, see `report_exports`."""
         self.text += line("end", sentence=sentence, exports=dict(exports or {}))
+
+    def end_with(self, sentence: str, report: Callable[[], Report] | None) -> str:
+        """Close the board with the files of a last report, if there is one to make and it has tables.
+
+        If it cannot be made the board is closed all the same, and says why. Returns why, or "".
+        """
+        exports: dict[str, str] = {}
+        why = ""
+        try:
+            made = report() if report else None
+            exports = report_exports(made) if made and made.tables else {}
+        except Exception as error:
+            why = f"No report could be made of it: {told(error)}"
+        self.end(" ".join(filter(None, [sentence, why])), exports)
+        return why
 
     def _piece(self, piece: Piece, fresh: dict[int, Piece]) -> int:
         number = self._pieces.get((piece.text, piece.kind))

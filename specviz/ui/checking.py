@@ -14,7 +14,7 @@ from specviz.trace.checked import Compared, Fault, Tally
 from specviz.trace.choices import Rule
 from specviz.trace.measured import PromptText
 from specviz.trace.schema import Settings
-from specviz.ui.board_writer import BoardWriter, report_exports
+from specviz.ui.board_writer import BoardWriter
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.turns import Update, in_turn, told
@@ -58,19 +58,21 @@ def _drawn(engine: Engine, pair: Any, order: Draws, stop: threading.Event) -> It
     with engine.sample_place(
         pair, order.prompt, order.rules, order.draws, order.settings, order.tokens, every
     ) as sampling:
-        growing = _Growing("Drawn and exact", lambda: lossless_report(sampling.place, tallies))
+        growing = _Growing("Drawn and exact", lambda: lossless_report(sampling.place if tallies else None, tallies))
         yield Update("Drawing.", growing.text, opens=True)
         yield from growing.follow(_draw(sampling, tallies, order), stop)
 
 
 def _draw(sampling: Any, tallies: list[Tally], order: Draws) -> Iterator[tuple[int, int, str]]:
-    """How far the draws are, after each tally."""
+    """How far the draws are, after each tally, and while the next one is made."""
     latest: dict[str, int] = {}
+    draws = 0
     for tally in sampling:
-        tallies.append(tally)
-        latest[tally.rule] = tally.draws
+        if tally is not None:
+            tallies.append(tally)
+            latest[tally.rule] = draws = tally.draws
         done, of = sum(latest.values()), order.draws * len(order.rules)
-        yield done, of, f"{tally.draws:,} of {count(order.draws, 'draw')} under each rule"
+        yield done, of, f"{draws:,} of {count(order.draws, 'draw')} under each rule"
 
 
 def _compared(engine: Engine, pair: Any, order: Texts, stop: threading.Event) -> Iterator[Update]:
@@ -119,9 +121,8 @@ class _Growing:
         yield self._ended(failure or ("Stopped; what was counted is kept." if stop.is_set() else "Finished."))
 
     def _ended(self, status: str) -> Update:
-        report = self._show()
-        self._writer.end(status, report_exports(report) if report.tables else {})
-        return Update(status, self.text)
+        why = self._writer.end_with(status, self._show)
+        return Update(" ".join(filter(None, [status, why])), self.text)
 
     def _show(self) -> Report:
         report = self._report()

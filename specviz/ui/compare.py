@@ -32,8 +32,8 @@ _FIRST = (
 )
 _SHARED = {"temperature": 0.0, "max_new_tokens": 48, "seed": 0}
 _ABOUT = (
-    "Every lane decodes the same prompts, in turns with the others and with plain decoding, so that a machine that "
-    "slows down slows all of them."
+    "Every lane that runs here decodes the same prompts, in turns with the others and with plain decoding, so that a "
+    "machine that slows down slows all of them."
 )
 _HINT = "Choose two to four lanes and press Compare: their outputs, figures and charts will stand here."
 

@@ -12,7 +12,7 @@ from specviz.charts.lanes import lane_charts
 from specviz.trace.errors import SpecvizError
 from specviz.trace.measured import Decoded, PromptText
 from specviz.trace.schema import Settings, Trace
-from specviz.ui.board_writer import BoardWriter, report_exports
+from specviz.ui.board_writer import BoardWriter
 from specviz.ui.desk import Desk, Ticket
 from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
 from specviz.ui.turns import told, wait_for_turn
@@ -136,11 +136,12 @@ class _Growing:
         self._writer = BoardWriter(f"Comparison of {count(len(order.lanes), 'lane')}")
         self._prompt: tuple[str, int] | None = None
         self._traces: dict[int, Trace] = {}
+        self._shown: set[str] = set()
         self._reported = 0
 
     def opened(self) -> CompareUpdate:
         """The empty board, with the outputs of recorded lanes whose prompt no other lane has."""
-        self._open_recorded()
+        self._open_recorded([lane for lane in self._recorded if lane.trace.prompt.text not in self._names])
         return CompareUpdate("Warming up and decoding.", self._writer.text)
 
     def follow(self, measurement: Measurement, stop: threading.Event) -> Iterator[CompareUpdate]:
@@ -148,6 +149,10 @@ class _Growing:
         for step in measurement:
             if stop.is_set():
                 return
+            if step is None:  # still warming up
+                if self._writer.frame_due():
+                    yield CompareUpdate("Warming up and decoding.")
+                continue
             self._turn_to(step, measurement)
             if self._writer.frame_due():
                 self._write_tokens()
@@ -158,27 +163,25 @@ class _Growing:
 
     def ended(self, status: str, measurement: Measurement | None = None) -> CompareUpdate:
         """The whole report, its files, and why lanes dropped out."""
-        if measurement is None:
-            self._open_recorded()
         self._write_tokens()
+        self._open_recorded([lane for lane in self._recorded if lane.label not in self._shown])
         decoded = self._decoded(measurement)
         failed = dict(measurement.failed) if measurement else {}
         problems = {label: sentence for label, sentence in failed.items() if label in self._labels}
         kept = f"{count(len(decoded), 'whole decode')} of {count(len(self._labels), 'lane')}."
         sentence = " ".join([status, kept, *(f"Lane {label} dropped out: {why}" for label, why in problems.items())])
-        exports = report_exports(self._report(measurement)) if decoded else {}
-        self._writer.end(sentence, exports)
-        return CompareUpdate(status, self._writer.text, problems, decoded)
+        why = self._writer.end_with(sentence, (lambda: self._report(measurement)) if decoded else None)
+        return CompareUpdate(" ".join(filter(None, [status, why])), self._writer.text, problems, decoded)
 
-    def _open_recorded(self) -> None:
-        """A stream for each prompt that only recorded lanes have."""
-        own = [lane for lane in self._recorded if lane.trace.prompt.text not in self._names]
-        for ids, lanes in groupby(sorted(own, key=_prompt_ids), key=_prompt_ids):
+    def _open_recorded(self, recorded: Sequence[RecordedLane]) -> None:
+        """A stream for each prompt of these lanes, which stand beside no live one."""
+        for ids, lanes in groupby(sorted(recorded, key=_prompt_ids), key=_prompt_ids):
             rows = {lane.label: lane.trace for lane in lanes}
+            self._shown |= rows.keys()
             baselines = [trace.baseline for trace in rows.values() if trace.baseline]
             rows |= {"plain": baselines[0]} if baselines else {}
             key = f"recorded {ids}"
-            self._writer.stream(key, f"recorded: {_recorded_name(next(iter(rows.values())))}", list(rows))
+            self._writer.stream(key, f"recorded: {self._name(next(iter(rows.values())))}", list(rows))
             self._writer.tokens(key, dict(enumerate(rows.values())))
 
     def _turn_to(self, step: MeasuredStep, measurement: Measurement) -> None:
@@ -191,6 +194,7 @@ class _Growing:
             return
         same = {r.label: r.trace for r in self._recorded if self._names.get(r.trace.prompt.text) == step.prompt}
         plains = sorted(set(measurement.plain_of.values()))
+        self._shown |= same.keys()
         now = same | measurement.traces
         rows = [label for label in (*self._labels, *plains) if label in now]
         self._writer.stream(step.prompt, step.prompt, rows)
@@ -201,7 +205,8 @@ class _Growing:
             self._writer.tokens(self._prompt[0], self._traces)
 
     def _report(self, measurement: Measurement | None) -> Report:
-        report = lane_report(self._decoded(measurement), measurement.references if measurement else ())
+        measured = (measurement.references, measurement.failed) if measurement else ()
+        report = lane_report(self._decoded(measurement), *measured)
         self._writer.report(report, folded={table.key for table in report.tables} - {"lanes"})
         self._writer.charts(lane_charts(report))
         self._reported = len(measurement.decoded) if measurement else 0
@@ -211,9 +216,12 @@ class _Growing:
         """Every whole decode, in the order of the lanes."""
         found = list(measurement.decoded) if measurement else []
         for lane in self._recorded:
-            name = self._names.get(lane.trace.prompt.text, _recorded_name(lane.trace))
-            found.append(Decoded(lane.label, lane.trace, name))
+            found.append(Decoded(lane.label, lane.trace, self._name(lane.trace)))
         return sorted(found, key=lambda decode: self._labels.index(decode.lane))
+
+    def _name(self, trace: Trace) -> str:
+        """What the prompt of a recorded trace is called."""
+        return self._names.get(trace.prompt.text) or trace.title or "a recorded prompt"
 
 
 def _where(step: MeasuredStep, measurement: Measurement, repeats: int) -> str:
@@ -223,7 +231,3 @@ def _where(step: MeasuredStep, measurement: Measurement, repeats: int) -> str:
 
 def _prompt_ids(lane: RecordedLane) -> list[int]:
     return lane.trace.prompt.ids
-
-
-def _recorded_name(trace: Trace) -> str:
-    return trace.title or "a recorded prompt"

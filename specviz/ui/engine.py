@@ -36,7 +36,7 @@ class MeasuredStep(Protocol):
 
 
 class Measurement(Protocol):
-    """Lanes that decode the same prompts in turns, as specviz.decoding.bench makes it."""
+    """Lanes that decode the same prompts in turns, as specviz.decoding.bench makes it; None while it warms up."""
 
     decoded: list[Decoded]
     references: list[Reference]
@@ -46,17 +46,17 @@ class Measurement(Protocol):
     done: int
     of: int
 
-    def __iter__(self) -> Iterator[MeasuredStep]: ...
+    def __iter__(self) -> Iterator[MeasuredStep | None]: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
 
 
 class Sampling(Protocol):
-    """Draws at one place of a text, as specviz.decoding.lossless makes them: tallies, one after another."""
+    """Draws at one place of a text, as specviz.decoding.lossless makes them: tallies, and None while one is made."""
 
     place: Place
 
-    def __iter__(self) -> Iterator[Tally]: ...
+    def __iter__(self) -> Iterator[Tally | None]: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
 
@@ -93,11 +93,11 @@ def _measure(lanes: Sequence[LaneOf], prompts: Sequence[PromptText], repeats: in
 
 
 def _step_times(
-    pair: Any, settings: Settings, widths: Sequence[int], context: int = 64, repeats: int = 10
+    pair: Any, settings: Settings, widths: Sequence[int], context: int, repeats: int, tick: Callable[[], None]
 ) -> list[StepTimes]:
     from specviz.decoding.widths import step_times
 
-    return step_times(pair, settings, widths, context, repeats)
+    return step_times(pair, settings, widths, context, repeats, tick)
 
 
 def _examine(key: str, dtype: str | None = None, context: int | None = None) -> list[Finding]:
@@ -129,7 +129,7 @@ class Engine:
     """What the page may ask for; all but the first three have the local engine's answer unless told otherwise.
 
     entries: the pairs there are. load: a pair by key, and by dtype if one is given. race: (pair, prompt, settings,
-    plain lane?). measure: (lanes, prompts, repeats). step_times: (pair, settings, widths, context, repeats).
+    plain lane?). measure: (lanes, prompts, repeats). step_times: (pair, settings, widths, context, repeats, tick).
     prompt_kinds, prompt_set: the kinds of prompts there are, and the prompts of one. examine: what the doctor finds
     about a pair by key and dtype, without loading it. sample_place: (pair, prompt, rules, draws, settings, tokens,
     every). compare_greedy: (pair, prompts, settings).

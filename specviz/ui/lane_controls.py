@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from specviz.models.catalog import DTYPES
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import load_trace
 from specviz.trace.methods import METHODS
@@ -16,7 +17,7 @@ from specviz.ui.checks import read_settings
 from specviz.ui.controls import QUIET, Controls, Updates, problem_place
 from specviz.ui.engine import Engine
 from specviz.ui.lane_names import Choice
-from specviz.ui.pair_check import DTYPES, PairCheck
+from specviz.ui.pair_check import PairCheck
 
 _HERE, _RECORDED, _FILE = "here", "recorded", "file"
 _SOURCES = [("Decode here", _HERE), ("A recorded run", _RECORDED), ("A trace file", _FILE)]

@@ -10,10 +10,9 @@ from specviz.trace.methods import METHODS
 from specviz.trace.schema import Settings
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, Race
-from specviz.ui.turns import Update, in_turn, told
+from specviz.ui.turns import FRAME, Update, in_turn, told
 from specviz.ui.writer import TraceWriter
 
-FRAME = 0.125  # seconds between updates of the page
 CHARTS = 1.0  # seconds between updates of the charts, at least
 CHARTS_SHARE = 0.1  # and this share of the run so far: the lines of old charts stay in the buffer
 

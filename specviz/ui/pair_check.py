@@ -7,12 +7,12 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from specviz.models.catalog import DTYPES
 from specviz.trace.errors import SpecvizError
 from specviz.trace.findings import Finding
 from specviz.ui.engine import Engine
 from specviz.ui.turns import told
 
-DTYPES = ("float32", "bfloat16", "float16")
 _LEVELS = {"ok": "fits", "note": "note", "warning": "warning", "fault": "fault"}
 _STYLE = (
     "ul { margin: 4px 0 0; padding: 0; list-style: none; display: grid; gap: 4px; font-size: 12.5px; } "

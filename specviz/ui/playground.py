@@ -47,7 +47,7 @@ class Playground(Tab):
                 )
             with gr.Column(elem_id="sv-settings", min_width=280):
                 self._controls.pair()
-                self._check = PairCheck(self._engine, "sv-check-pair")
+                self._check = PairCheck(self._engine, "sv-doctor")
                 self._controls.ways()
                 self._controls.settings()
                 self._controls.more()

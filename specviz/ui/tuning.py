@@ -16,7 +16,7 @@ from specviz.charts.tune import policies, speedup_by_gamma, speedup_by_kind, wat
 from specviz.trace.errors import SpecvizError
 from specviz.trace.measured import Decoded, PromptText, StepTimes
 from specviz.trace.schema import Settings
-from specviz.ui.board_writer import BoardWriter, report_exports
+from specviz.ui.board_writer import BoardWriter
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
 from specviz.ui.turns import Update, in_turn, told
@@ -50,16 +50,27 @@ def _measured(engine: Engine, pair: Any, order: Tuning, stop: threading.Event) -
         growing = _Growing(order, measurement)
         yield Update("Warming up and measuring.", growing.text, opens=True)
         try:
-            yield from growing.follow(lambda context: _passes(engine, pair, order, context), stop)
+            yield from growing.follow(lambda context: _passes(engine, pair, order, context, stop), stop)
         except Exception as error:
             failure = f"Failed: {told(error)}"
     done = "Stopped; what was whole is kept." if stop.is_set() else "Finished."
     yield growing.ended(failure or done)
 
 
-def _passes(engine: Engine, pair: Any, order: Tuning, context: int) -> list[StepTimes]:
+def _passes(engine: Engine, pair: Any, order: Tuning, context: int, stop: threading.Event) -> list[StepTimes]:
+    """None at all if they fail or `stop` is set: the calibration goes on without them."""
+
+    def tick() -> None:
+        if stop.is_set():
+            raise SpecvizError("Stopped.")
+
     widest = max(order.gammas)
-    return engine.step_times(pair, replace(order.settings, gamma=widest), range(1, widest + 2), context, _PASSES)
+    settings = replace(order.settings, gamma=widest)
+    try:
+        return engine.step_times(pair, settings, range(1, widest + 2), context, _PASSES, tick)
+    except Exception as error:
+        told(error)  # what nobody foresaw goes to the log
+        return []
 
 
 class _Growing:
@@ -67,7 +78,7 @@ class _Growing:
 
     def __init__(self, order: Tuning, measurement: Measurement) -> None:
         self._order, self._measurement = order, measurement
-        self._steps: list[StepTimes] = []
+        self._steps: list[StepTimes] | None = None  # not measured yet
         self._reported = 0
         self._writer = BoardWriter("Speedup against gamma")
 
@@ -85,6 +96,10 @@ class _Growing:
         for step in self._measurement:
             if stop.is_set():
                 return
+            if step is None:  # still warming up
+                if self._writer.frame_due():
+                    yield Update("Warming up and measuring.")
+                continue
             if self._writer.frame_due():
                 done, of = self._measurement.done, self._measurement.of
                 where = _where(step, done, of, self._order.repeats)
@@ -93,22 +108,20 @@ class _Growing:
                 if len(self._measurement.decoded) > self._reported and self._writer.due():
                     self._report()
                 yield Update("Measuring.", self.text)
-            if self._measurement.decoded and not self._steps:
+            if self._measurement.decoded and self._steps is None:
                 self._steps = passes(usual_context(self._measurement.decoded))
 
     def ended(self, status: str) -> Update:
         """The whole report, its files, and which gammas dropped out."""
         failed = [f"{label} dropped out: {why}" for label, why in self._measurement.failed.items()]
-        if self._measurement.decoded:
-            exports = report_exports(self._report())
-        else:
+        report = self._report if self._measurement.decoded else None
+        if report is None:
             failed.append("No prompt was decoded to its end, so there is nothing to analyse.")
-            exports = {}
-        self._writer.end(" ".join([status, *failed]), exports)
-        return Update(status, self.text)
+        why = self._writer.end_with(" ".join([status, *failed]), report)
+        return Update(" ".join(filter(None, [status, why])), self.text)
 
     def _report(self) -> Report:
-        report = tune_report(self._measurement.decoded, self._steps)
+        report = tune_report(self._measurement.decoded, self._steps or [])
         self._writer.report(report, folded={table.key for table in report.tables} - _OPEN)
         self._writer.charts(tune_charts(report))
         self._reported = len(self._measurement.decoded)

@@ -13,6 +13,7 @@ from specviz.trace.errors import SpecvizError
 from specviz.ui.desk import Desk, Ticket
 
 logger = logging.getLogger(__name__)
+FRAME = 0.125  # seconds between updates of the page
 POLL = 0.25  # seconds between looks at the line of waiting runs
 _UNFORESEEN = "The run failed for a reason that specviz did not foresee; its log has the details."
 

@@ -50,6 +50,10 @@ def test_the_first_step_of_a_round_may_cost_more():
     fit = fit_costs([decoded([timed("yyyn", [0.004, 0.001, 0.001, 0.001])] * 9)])
     assert fit.model.draft_step == pytest.approx(0.001)
     assert fit.model.round_seconds(1) == pytest.approx(0.014)
+    assert fit.model.c == pytest.approx(0.00175 / 0.010), "c is over all draft steps, as of the lanes"
+    rows = {row["part"]: row for row in fit.table.rows}
+    assert rows["draft step"]["measured"] == pytest.approx(0.00175)
+    assert rows["one more draft step"]["fitted"] == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize("whole", [[0.005], [0.005, 0.0, 0.0, 0.0]], ids=["prompt lookup", "heads"])
@@ -88,6 +92,15 @@ def test_a_wider_pass_is_never_taken_to_be_quicker_but_for_the_plain_one():
     rounds = [timed("yyyn", [0.001] * 4, verify=0.013)] * 30
     model = fit_costs([decoded(rounds, plain=plain_rounds(40, 0.020))], steps).model
     assert model.target[:5] == pytest.approx([0.020, 0.010, 0.0115, 0.0115, 0.013])
+
+
+def test_a_second_slow_width_stays_slow():
+    """Passes of one and two tokens on slow kernels (bfloat16), wider ones on quick ones: no mean over both."""
+    alone = {1: 0.220, 2: 0.225, **dict.fromkeys(range(3, 10), 0.168)}
+    steps = [StepTimes("target", w, [s * (1 + i / 100) for i in range(-4, 5)]) for w, s in alone.items()]
+    rounds = [timed("yyyn", [0.001] * 4, verify=0.168)] * 30
+    model = fit_costs([decoded(rounds, plain=plain_rounds(40, 0.220))], steps).model
+    assert model.target[:5] == pytest.approx([0.220, 0.225, 0.168, 0.168, 0.168])
 
 
 def test_beyond_the_widest_pass_the_slope_is_that_of_wide_passes():
@@ -139,7 +152,7 @@ def test_a_plain_lane_shared_by_lanes_counts_once():
 def test_the_table_shows_the_model_beside_the_measured_means():
     table = fit_costs(synthetic([0.7], 2, censored=0.3, **EXACT)).table
     rows = {row["part"]: row for row in table.rows}
-    assert rows["draft step"]["relative"] == pytest.approx(0.1)
+    assert rows["one more draft step"]["relative"] == pytest.approx(0.1)
     assert rows["target pass 3 wide"]["measured"] == pytest.approx(0.0108)
     assert rows["target pass 3 wide"]["fitted"] == pytest.approx(0.0108)
     assert rows["round with 2 drafts"]["error"] == pytest.approx(0, abs=1e-9)
@@ -147,6 +160,11 @@ def test_the_table_shows_the_model_beside_the_measured_means():
     total = sum(row["count"] for name, row in rows.items() if name.startswith("round"))
     assert total == 12 * 25
     assert np.isfinite([v for row in table.rows for v in row.values() if isinstance(v, float)]).all()
+
+
+def test_a_plain_pass_without_time_has_no_ratio():
+    model = fit_costs([decoded([timed("yyyn", [0.001] * 4)] * 9, plain=plain_rounds(40, 0.0))]).model
+    assert (model.c, model.v(4)) == (None, None)
 
 
 def test_what_is_missing_is_said():

@@ -1,5 +1,6 @@
 """Lanes side by side: speedups against arithmetic, intervals that cover, texts compared, verdicts."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,10 @@ PERFECT = {"prompts": 3, "rounds": 10, "draft": 0.001, "target": 0.01, "fixed": 
 
 def row_of(decodes: list[Decoded], references: list[Reference] = []) -> dict:  # noqa: B006
     return lane_table(decodes, references).rows[-1]
+
+
+def texts(row: dict) -> tuple:
+    return row["texts"], row.get("same_texts"), row.get("texts_compared")
 
 
 def reference(decode: Decoded, seconds: float, ids: list[int] | None = None, first: int = 1) -> Reference:
@@ -117,12 +122,24 @@ def test_one_recorded_run_has_the_interval_of_its_rounds():
     assert "over the rounds of its one prompt" in note
 
 
+def test_repeats_of_one_prompt_do_not_narrow_its_interval():
+    """They write the same tokens: the interval is that of the median repeat, around the figure."""
+    repeats = synthetic([0.8], 3, prompts=1, rounds=20, noise=0.1, repeats=9)
+    speed = speed_of(repeats)
+    alone = [speed_of([replace(decode, repeat=0)]) for decode in repeats]
+    middle = sorted(alone, key=lambda s: s.value)[4]
+    assert (speed.low, speed.value, speed.high) == (middle.low, middle.value, middle.high)
+    even = speed_of(repeats[:4])
+    assert even.low < even.value < even.high
+    assert any((even.high - even.low) / even.value == pytest.approx((s.high - s.low) / s.value) for s in alone[:4])
+
+
 def test_no_plain_lane_or_hardly_a_token_is_no_speedup():
     alone = Decoded("draft", made_trace([made_round(i, "yn") for i in range(9)], gamma=2), "a")
     few = Decoded("draft", made_trace([made_round(0, "yn")], plain_rounds(2, 0.01), gamma=2), "a")
     assert row_of([alone])["speedup"] is None
     assert row_of([alone])["verdict"] == "No speedup: no plain lane ran beside this one."
-    assert row_of([alone])["same_text"] == "not compared"
+    assert texts(row_of([alone])) == ("not compared", None, None)
     assert row_of([few])["verdict"] == "No speedup: a lane has fewer than 8 tokens."
     assert [t.key for t in lane_report([alone]).tables] == ["lanes", "acceptance", "terms"]
     assert lane_report([]).tables[0].rows == []
@@ -130,10 +147,10 @@ def test_no_plain_lane_or_hardly_a_token_is_no_speedup():
 
 def test_same_text_counts_prompts():
     decodes = synthetic([0.8], 3, prompts=4, rounds=10, repeats=2)
-    assert row_of(decodes)["same_text"] == "4 of 4"
+    assert texts(row_of(decodes)) == ("greedy, compared", 4, 4)
     decodes[3].trace.output_ids[5] += 1  # the second repeat of the second prompt
     report = lane_report(decodes)
-    assert report.tables[0].rows[0]["same_text"] == "3 of 4"
+    assert texts(report.tables[0].rows[0]) == ("greedy, compared", 3, 4)
     assert any(s.startswith("draft, prompt 1: The lanes differ from token 6 on") for s in report.sentences)
 
 
@@ -141,16 +158,16 @@ def test_a_shorter_output_is_the_same_text_with_a_warning():
     decodes = synthetic([0.8], 3, prompts=2, rounds=10)
     cut = decodes[0].trace.baseline
     cut.rounds, cut.output_ids = cut.rounds[:12], cut.output_ids[:12]
-    assert row_of(decodes)["same_text"] == "2 of 2"
+    assert texts(row_of(decodes)) == ("greedy, compared", 2, 2)
     assert any("in 1 of 2 prompts its length differs" in s for s in lane_report(decodes).sentences)
 
 
 def test_sampled_texts_are_other_draws_and_inexact_rules_claim_nothing():
     sampled = synthetic([0.8], 3, prompts=2, rounds=10, temperature=1.0)
-    assert row_of(sampled)["same_text"] == "other draws"
+    assert texts(row_of(sampled)) == ("other draws", None, None)
     for decode in sampled:
         decode.trace.provenance.rule = "typical"
-    assert row_of(sampled)["same_text"] == "not claimed"
+    assert texts(row_of(sampled)) == ("not claimed", None, None)
     assert not any("differ" in s for s in lane_report(sampled).sentences)
 
 
@@ -158,12 +175,83 @@ def test_references_are_timed_from_their_first_token_on():
     decodes = synthetic([1.0], 4, **PERFECT)
     row = row_of(decodes, [reference(d, 0.02 * (len(d.trace.output_ids) - 5), first=5) for d in decodes])
     assert row["speedup"] == pytest.approx(0.01 / 0.02)
-    assert (row["lane"], row["method"], row["same_text"]) == ("other", "reference", "3 of 3")
+    assert (row["lane"], row["method"], row["prompts"]) == ("other", "reference", 3)
+    assert texts(row) == ("greedy, compared", 3, 3)
     assert row.get("hazard_1") is row.get("tokens_per_pass") is None
     other = [*decodes[0].trace.output_ids[:-1], 0]
-    assert row_of(decodes, [reference(decodes[0], 0.2, ids=other)])["same_text"] == "0 of 1"
+    assert row_of(decodes, [reference(decodes[0], 0.2, ids=other)])["same_texts"] == 0
     nowhere = replace(reference(decodes[0], 0.2), prompt="elsewhere")
     assert row_of(decodes, [nowhere])["verdict"] == "No speedup: no plain lane ran beside this one."
+
+
+def test_a_reference_of_a_second_target_is_compared_with_that_targets_plain_lane():
+    first = synthetic([1.0], 4, lane="small", **PERFECT)
+    second = synthetic([1.0], 4, lane="large", **{**PERFECT, "target": 0.04})
+    same = [replace(reference(d, 0.04 * (len(d.trace.output_ids) - 1)), beside=["gone", "large"]) for d in second]
+    assert row_of(first + second, same)["speedup"] == pytest.approx(1)
+    gone = [replace(r, beside=["gone"]) for r in same]
+    assert row_of(first + second, gone)["verdict"] == "No speedup: no plain lane ran beside this one."
+
+
+def test_a_lane_that_dropped_out_is_told_and_counted():
+    a, b = (synthetic([0.7], 3, lane=lane, **PERFECT) for lane in "ab")
+    told = "b has 1 of the 3 decodes (prompts times repeats)"
+    report = lane_report(a + b[:1], failed={"b": "No memory is left."})
+    assert report.table("lanes").values("prompts") == [3, 1]
+    assert "b dropped out: No memory is left." in report.sentences
+    assert [s for s in report.sentences if "prompts times repeats" in s and s.startswith(told)]
+    assert not any("prompts times repeats" in s or "dropped out" in s for s in lane_report(a + b).sentences)
+    late = lane_report(a, [reference(d, 0.2) for d in a[:2]]).sentences
+    assert any(s.startswith("other has 2 of the 3 decodes") for s in late)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"machine": "elsewhere"}, True),
+        ({"date": "2026-01-01T00:02:00Z"}, True),
+        ({"date": "2026-01-01T00:00:59+00:00"}, False),
+        ({"date": "some day"}, True),
+    ],
+)
+def test_lanes_recorded_elsewhere_are_told(changes, told):
+    lanes = [synthetic([0.7], 3, lane=lane, **PERFECT) for lane in "abc"]
+    for decode in lanes[0]:
+        decode.trace.provenance = replace(decode.trace.provenance, **changes)
+    found = [
+        s for s in lane_report([d for lane in lanes for d in lane]).sentences if "not in turns with the others" in s
+    ]
+    assert [s.startswith("a: recorded on ") for s in found] == [True] * told
+
+
+def test_the_verdict_stands_beside_the_speedup():
+    keys = [column.key for column in lane_table([]).columns]
+    assert keys[keys.index("speedup") + 1] == "verdict"
+
+
+def test_a_plain_lane_without_verify_times_has_no_c_and_no_error():
+    decodes = synthetic([0.7], 3, **{**PERFECT, "fixed": 0.01})
+    for record in (r for d in decodes for r in d.trace.baseline.rounds):
+        record.timing.verify = 0.0
+    report = lane_report(decodes)
+    assert report.table("lanes").rows[0]["c"] is None
+    assert report.table("lanes").rows[0]["speedup"] is not None
+    assert all(row.get("relative") is None for row in report.table("costs").rows)
+
+
+def test_names_in_markdown_are_text_alone():
+    lane = "<img src=x onerror=alert(1)>\r\n# [click](javascript:alert(1))"
+    decode = synthetic([0.7], 3, prompts=1, lane=lane)[0]
+    decode.trace.baseline.rounds[0].timing.verify = 9.0
+    report = lane_report([decode], failed={lane: "why"})
+    report.title, report.tables[0].note = lane, lane
+    lines = report_markdown(report).splitlines()
+    shown = "\\<img src=x onerror=alert(1)\\> \\# \\[click\\](javascript:alert(1))"
+    assert lines[0] == f"# {shown}"
+    assert any(line.startswith("## ") and line.endswith(shown) for line in lines)
+    assert f"{shown} dropped out: why" in lines
+    assert shown in lines
+    assert not any(re.search(r"(?<!\\)<img|(?<!\\)\[click|^# \[", line) for line in lines)
 
 
 def test_lanes_keep_their_order_and_their_tables_their_names():

@@ -1,6 +1,7 @@
 """Replayed policies against runs that really drafted that way."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from simulated import decode, stretches
@@ -103,6 +104,15 @@ def test_no_policy_drafts_longer_than_the_record():
     assert rows["constant 2"]["unknown"] > 0
     longest = [row["drafts"] / row["passes"] for row in table.rows]
     assert max(longest) <= 3
+
+
+def test_no_policy_drafts_longer_than_there_are_heads():
+    lane = decode(stretches(60, 0), 3, method="medusa")
+    lane.trace.settings = replace(lane.trace.settings, gamma=5)
+    table = policy_table([lane], MODEL)
+    assert [n for n in table.values("policy") if n.startswith("constant")] == ["constant 1", "constant 2", "constant 3"]
+    assert "at gamma 5, where no round drafted more than 3 tokens" in table.note
+    assert max(row["drafts"] / row["passes"] for row in table.rows) <= 3
 
 
 def test_confidence_rows_need_recorded_probabilities():

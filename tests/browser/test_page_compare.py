@@ -21,8 +21,19 @@ from specviz.ui.examples import TRACES
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+KINDS = {"measured", "exact", "fitted", "quoted"}
 FIGURE_KINDS = """
-() => [...document.querySelectorAll('#sv-player .figure:not(.missing) .kind')].map(kind => kind.textContent)
+() => [...document.querySelectorAll('#sv-player .figure:not(.missing)')].map(
+  figure => [...figure.querySelectorAll('.kind')].map(kind => kind.textContent).join())
+"""
+HEAD_KINDS = """
+() => [...document.querySelectorAll('#sv-compare-board thead th')].filter(
+  head => [...head.closest('table').tBodies[0].rows].some(row => row.cells[head.cellIndex].matches('.number'))).map(
+  head => [...head.querySelectorAll('.kind')].map(kind => kind.textContent).join())
+"""
+PLOTS = """
+() => [...document.querySelectorAll('#sv-compare-board .main-svg:first-child')].map(
+  drawn => [drawn.closest('.chart-host').offsetHeight, drawn.clientHeight, drawn.clientWidth])
 """
 FIELDS = """
 number => [...document.querySelectorAll('.sv-field')].filter(field => field.offsetParent)
@@ -88,7 +99,9 @@ def downloaded(page, press, path):
 def test_four_lanes_of_the_embedded_pair_end_with_the_figures_of_bench_on_the_same_traces(page, tmp_path):
     with served(None, TRACES) as address:
         screen = CompareScreen(page, address)
-        assert set(page.evaluate(FIGURE_KINDS)) <= {"measured", "exact", "fitted", "quoted"}
+        figures = page.evaluate(FIGURE_KINDS)
+        assert len(figures) >= 4
+        assert set(figures) <= KINDS
         screen.lanes(4)
         screen.fill_in("prompt-count", "1")
         screen.fill_in("tokens", "9")
@@ -99,6 +112,7 @@ def test_four_lanes_of_the_embedded_pair_end_with_the_figures_of_bench_on_the_sa
         cells = [row.locator("th, td").all_text_contents() for row in shown.all()]
         heads = screen.board.locator("[data-table=lanes] thead th")
         kinds = [head.locator(".kind").all_text_contents() for head in heads.all()]
+        numbers = page.evaluate(HEAD_KINDS)
         report = downloaded(page, lambda: screen.press("report.json"), tmp_path / "report.json")
         packed = downloaded(page, lambda: screen.press("Traces of this comparison"), tmp_path / "traces.zip")
     with ZipFile(packed) as files:
@@ -108,6 +122,8 @@ def test_four_lanes_of_the_embedded_pair_end_with_the_figures_of_bench_on_the_sa
     assert [row["lane"][2:] for row in table.rows] == [
         "Draft model, γ 4", "Prompt lookup, γ 4", "Early exit, γ 4", "Medusa heads, γ 4"]  # fmt: skip
     assert cells == [[cell_text(column, row) for column in table.columns] for row in table.rows]
+    assert len(numbers) > 20
+    assert set(numbers) <= KINDS
     assert kinds == [[column.kind] if column.kind else [] for column in table.columns]
     command = [sys.executable, "-m", "specviz", "bench", "--from", str(folder), "--json"]
     bench = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
@@ -186,4 +202,6 @@ def test_axe_finds_nothing_and_a_phone_scrolls_only_inside(screen, page):
     found = Axe().run(page, options=RULES)
     assert found.violations_count == 0, found.generate_report()
     page.set_viewport_size({"width": 360, "height": 800})
+    page.wait_for_function(f"({PLOTS})().every(drawn => drawn[2] > 300)")  # one below another
+    assert all(room >= height > 100 for room, height, _ in page.evaluate(PLOTS))
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

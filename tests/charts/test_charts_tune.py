@@ -75,6 +75,15 @@ def test_the_sweep_shows_measured_points_with_intervals_and_both_curves(charts, 
     assert (plain["y0"], plain["y1"]) == (1, 1)
 
 
+def test_notes_say_what_intervals_are_over(charts):
+    assert "over prompts" in charts["sweep"][0]["note"]
+    one = [decode(stretches(40, 1), 4)]
+    table = sweep_table({4: one}, one, fit_costs(one))
+    note = speedup_by_gamma(table)["note"]
+    assert "over the rounds of the only prompt" in note
+    assert "over prompts" not in note
+
+
 def test_kinds_share_one_scale(charts):
     ranges = [charts[kind][0]["layout"]["yaxis"]["range"] for kind in KINDS]
     assert ranges[0] == ranges[1]

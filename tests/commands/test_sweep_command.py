@@ -5,6 +5,7 @@ import json
 import pytest
 
 from specviz.cli import main
+from specviz.models import loading
 from specviz.trace.decodes import load_decodes
 
 QUICK = ["--prompt", "abab", "--prompt", "xyxy", "--repeats", "1", "--max-new-tokens", "12", "--json"]
@@ -49,6 +50,28 @@ def test_widths_reach_from_a_plain_step_to_the_widest_draft(tiny_pair, monkeypat
     monkeypatch.setattr("specviz.decoding.widths.step_times", step_times)
     main(["sweep", *QUICK, "--gammas", "1", "4"])
     assert asked == [([1, 2, 3, 4, 5], 4 + 6)]
+
+
+def test_widths_end_where_the_context_does(tiny_pair, monkeypatch, capsys):
+    from specviz.decoding import widths
+
+    asked, own = [], widths.step_times
+    load = loading.load_pair
+
+    def short(*arguments, **options):
+        pair = load(*arguments, **options)
+        pair.target.config.max_position_embeddings = pair.target_info.context = 12
+        return pair
+
+    def step_times(pair, settings, wanted, context):
+        asked.append(list(wanted))
+        return own(pair, settings, wanted, context, 2)
+
+    monkeypatch.setattr("specviz.models.loading.load_pair", short)
+    monkeypatch.setattr("specviz.decoding.widths.step_times", step_times)
+    assert main(["sweep", *QUICK, "--gammas", "2", "14"]) == 0
+    assert asked == [list(range(1, 12))]
+    assert "single passes" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

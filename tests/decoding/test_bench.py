@@ -1,11 +1,13 @@
 """The race protocol: what is measured, in which order, and what is left when a lane fails or the user stops."""
 
 import pytest
+import torch
 from tiny import build, noised, table_model, tokenizer
 from watch import Watch
 
 import specviz
 from specviz import Settings, SpecvizError
+from specviz.analysis.lanes import lane_report
 from specviz.analysis.totals import Totals
 from specviz.decoding.bench import LanePlan, Step, measure
 from specviz.trace.measured import PromptText
@@ -33,6 +35,12 @@ def test_the_reported_speedup_is_arithmetic_and_leaves_first_calls_out(monkeypat
     running = measure([LanePlan("lane", pair, Settings(4, 50))], small_prompts("w1 w2 w3"), repeats=3)
     list(running)
     assert speedup(running.decoded) == pytest.approx(50 / 14, rel=1e-9)
+    report = lane_report(running.decoded)
+    row, parts = report.table("lanes").rows[0], report.table("waterfall").rows
+    assert row["speedup"] == pytest.approx(3.57, rel=0.05)
+    assert row["verdict"] == "Faster than plain decoding: 3.57×."
+    assert parts[-1]["after"] == pytest.approx(row["speedup"], rel=0.01)
+    assert sum(part["change"] for part in parts[:-1]) == pytest.approx(row["speedup"], rel=0.01)
     for decoded in running.decoded:
         assert {round(r.timing.verify, 9) for r in decoded.trace.rounds} == {0.010}
 
@@ -44,14 +52,17 @@ def test_a_slow_draft_is_below_one(monkeypatch):
     list(running)
     totals = Totals.of(r for d in running.decoded for r in d.trace.rounds)
     assert 0.35 < totals.accepted / totals.judged < 0.65
-    assert speedup(running.decoded) < 1
+    row = lane_report(running.decoded).table("lanes").rows[0]
+    assert row["speedup"] == pytest.approx(speedup(running.decoded), rel=0.05)
+    assert row["speedup_high"] < 1
+    assert row["verdict"].startswith("Slower than plain decoding: 0.")
 
 
 def test_lanes_take_turns_of_a_block_and_the_first_one_changes():
     pair = small_pair()
     lanes = [LanePlan("a", pair, Settings(3, 24)), LanePlan("b", pair, Settings(1, 24))]
     turns, first = [], []
-    for step in measure(lanes, small_prompts("w1 w2"), repeats=3, block=6):
+    for step in filter(None, measure(lanes, small_prompts("w1 w2"), repeats=3, block=6)):
         if not turns or turns[-1][0] != (step.repeat, step.lane):
             turns.append(((step.repeat, step.lane), []))
         turns[-1][1].append(len(step.record.emitted))
@@ -72,7 +83,7 @@ def test_decodes_equal_lone_runs_and_share_the_plain_one():
     settings = [Settings(3, 10, temperature=1.0, seed=6), Settings(2, 10, temperature=1.0, seed=6, rule="match")]
     lanes = [LanePlan(f"lane {i}", pair, s) for i, s in enumerate(settings)]
     running = measure(lanes, PROMPTS, repeats=2)
-    steps = list(running)
+    steps = [step for step in running if step]
     assert running.done == running.of == 3 * 2 * 2
     assert [(d.lane, d.prompt, d.kind, d.repeat) for d in running.decoded] == [
         (f"lane {i}", p.name, p.kind, r) for r in range(2) for p in PROMPTS for i in range(2)
@@ -107,6 +118,13 @@ def test_each_target_and_sampling_has_one_plain_lane():
     assert by_lane["warm"].baseline.settings.temperature == 1.0
 
 
+def test_plain_lanes_of_several_dtypes_are_named_by_it():
+    pairs = {dtype: specviz.Pair(build().to(dtype), None, tokenizer()) for dtype in (torch.float32, torch.float64)}
+    lanes = [LanePlan(str(dtype), pair, Settings(0, 4)) for dtype, pair in pairs.items()]
+    plain_of = measure(lanes, small_prompts("w1"), repeats=1).plain_of
+    assert list(plain_of.values()) == ["plain target float32", "plain target float64"]
+
+
 def test_every_width_is_warm_before_anything_counts(monkeypatch):
     """Prompt lookup finds its first match late: no round of the warm-up is wide."""
     watch = Watch(monkeypatch)
@@ -125,7 +143,7 @@ def test_a_lane_that_fails_drops_out_and_the_others_go_on():
     pair = specviz.Pair(good.target, bad, good.tokenizer)
     lanes = [LanePlan("good", good, Settings(3, 12)), LanePlan("bad", pair, Settings(3, 12))]
     running = measure(lanes, small_prompts("w1 w2", "w3 w4"), repeats=2)
-    for step in running:
+    for step in filter(None, running):
         if step.lane == "bad" and step.prompt == "p1":
             bad.table = bad.table * float("nan")
     assert [(d.lane, d.prompt, d.repeat) for d in running.decoded if d.lane == "bad"] == [("bad", "p0", 0)]
@@ -139,7 +157,7 @@ def test_a_failing_plain_lane_takes_its_own_lanes_with_it():
     good, bad = small_pair(), small_pair()
     lanes = [LanePlan("good", good, Settings(3, 12)), LanePlan("bad", bad, Settings(3, 12))]
     running = measure(lanes, small_prompts("w1 w2", "w3 w4"), repeats=1)
-    next(running)
+    next(filter(None, running))
     bad.target.table = bad.target.table * float("nan")
     list(running)
     assert [(d.lane, d.prompt) for d in running.decoded] == [("good", "p0"), ("good", "p1")]
@@ -149,7 +167,7 @@ def test_a_failing_plain_lane_takes_its_own_lanes_with_it():
 def test_closing_frees_everything_and_keeps_what_is_whole():
     pair = small_pair()
     with measure([LanePlan("a", pair, Settings(3, 20))], small_prompts("w1", "w2"), repeats=2) as running:
-        for step in running:
+        for step in filter(None, running):
             if step.prompt == "p1" and len(running.traces["a"].rounds) == 2:
                 break
     assert [(d.lane, d.prompt) for d in running.decoded] == [("a", "p0")]
@@ -213,7 +231,10 @@ def test_memory_counts_each_tensor_once_and_the_buffers_of_the_run():
 
 
 def test_steps_name_lane_prompt_and_repeat():
-    step = next(measure([LanePlan("a", small_pair(), Settings(3, 9))], small_prompts("w1"), repeats=1))
+    steps = list(measure([LanePlan("a", small_pair(), Settings(3, 9))], small_prompts("w1"), repeats=1))
+    shown = [step for step in steps if step]
+    assert steps[-len(shown) :] == shown, "only the warm-up has nothing to show"
+    step = shown[0]
     assert isinstance(step, Step)
     assert (step.prompt, step.repeat) == ("p0", 0)
     assert step.lane in ("a", "plain target")

@@ -9,7 +9,7 @@ from tiny import table_model, tokenizer
 
 import specviz
 from specviz import Settings, SpecvizError
-from specviz.decoding import acceptance
+from specviz.decoding import acceptance, lossless, rows
 from specviz.decoding.lossless import sample_place
 from specviz.trace.checked import FAULTS, FIRST_PROMPT, SAMPLED
 from specviz.trace.methods import RULES
@@ -23,6 +23,12 @@ def make(eos=None):
     target, draft = table_model(VOCAB, seed=1, scale=0.9), table_model(VOCAB, seed=2)
     target.config.eos_token_id = target.config.get_text_config().eos_token_id = eos
     return specviz.Pair(target, draft)
+
+
+@pytest.fixture(autouse=True)
+def _tallies_only(monkeypatch):
+    """However slow the machine is."""
+    monkeypatch.setattr(lossless, "SILENCE", 60.0)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +106,77 @@ def test_draws_cost_no_forward_passes(pair):
     paths = 1 + 3 + 3 * 4  # of two tokens at most: the target may write 3 at each place, the draft 3, not all the same
     assert max(calls[1]) <= 1 + paths, "one pass more takes in the prompt"
     assert calls[1][0] <= calls[0][0] + 2, "draws that come later find their rows"
+
+
+def test_rows_that_were_let_go_are_computed_again(pair, monkeypatch):
+    """With room for a few rows only, the same comes out, and no more than these are held."""
+    rules = ["rejection", "raw-q-residual"]
+    expected = last_tallies(pair, rules, 400)
+    monkeypatch.setattr(rows, "MOST", 5_000)
+    monkeypatch.setattr(lossless, "_JUDGED", 9_000)
+    before = pair.target.calls
+    with sample_place(pair, PROMPT, rules, 400, SETTINGS, every=400) as sampling:
+        assert (sampling.place, {t.rule: t for t in sampling if not _held(sampling)}) == expected
+    assert pair.target.calls - before > 100
+
+
+def _held(sampling):
+    """Nothing too much: checked while the rounds are still there."""
+    rounds = sampling._rounds
+    if rounds is not None:
+        assert rounds._target.kept.bytes <= 5_000 >= rounds._draft.kept.bytes
+        assert rounds._judged.bytes <= 9_000
+    return False
+
+
+def test_unprocessed_rows_are_kept_only_for_the_rule_that_asks(pair):
+    for rules, some in ((["rejection", "soft-q"], False), (["raw-q-residual"], True)):
+        with sample_place(pair, PROMPT, rules, 50, SETTINGS, every=50) as sampling:
+            next(sampling)
+            found = sampling._rounds._draft.row(())
+            assert (found.raw is not None) == some
+            if some:
+                assert found.raw.untyped_storage().nbytes() == VOCAB * 4, "a row of its own, not a view of all"
+
+
+def test_kept_values_go_when_they_were_not_asked_for_longest():
+    kept = rows.Kept(10)
+    for key in "abc":
+        kept.put(key, key.upper(), 4)
+        assert kept.get("a" if key != "c" else "c")
+    assert (kept.get("a"), kept.get("b"), kept.get("c"), kept.bytes) == ("A", None, "C", 8)
+    kept.put("large", "L", 50)
+    assert (len(kept), kept.get("large"), kept.bytes) == (1, "L", 50)
+
+
+def test_it_tells_that_it_goes_on_between_the_passes(pair, monkeypatch):
+    """A pass takes a second on the clock that is told here: None comes after every one, until a tally does."""
+    now = [0.0]
+    monkeypatch.setattr(lossless, "SILENCE", 0.2)
+    monkeypatch.setattr(lossless, "monotonic", lambda: now[0])
+    sampling = sample_place(pair, PROMPT, ["rejection"], 300, SETTINGS, every=300)
+    silent, calls = [], None
+    feed = rows.Stepper.feed
+
+    def slow(self, ids, keep=1):
+        now[0] += 1.0
+        return feed(self, ids, keep)
+
+    monkeypatch.setattr(rows.Stepper, "feed", slow)
+    for tally in sampling:
+        total = pair.target.calls + pair.draft.calls
+        if calls is not None:
+            silent.append(total - calls)
+        calls = total
+        if tally is not None:
+            break
+    assert len(silent) > 8
+    assert max(silent) <= 2, "of one draft's last row and of the target"
+    assert tally.draws == 300
+    stopped = sample_place(pair, PROMPT, ["rejection"], 300, SETTINGS, every=300)
+    assert next(stopped) is None
+    stopped.close()
+    assert list(stopped) == []
 
 
 def test_the_seed_decides_and_other_rules_change_nothing(pair):

@@ -50,6 +50,27 @@ def test_greedy_references_write_what_we_write(pair):
     assert {r.lane for r in running.references} == set(labels)
 
 
+def test_references_of_several_targets_are_named_and_beside_their_own_lanes(pair):
+    other = specviz.Pair(build(), noised(build(), 0.1), tokenizer())
+    plans = [LanePlan("a", pair, Settings(3, 6)), LanePlan("b", other, Settings(3, 6)),
+             LanePlan("c", other, Settings(2, 6))]  # fmt: skip
+    running = measure(plans, PROMPTS[:1], repeats=1, references=True)
+    list(running)
+    where = "target float32"
+    assert {r.lane: r.beside for r in running.references} == {
+        f"transformers generate, {where}": ["a"],
+        f"transformers assisted, gamma 3, {where}": ["a"],
+        f"transformers generate, {where} #2": ["b", "c"],
+        f"transformers assisted, gamma 3, {where} #2": ["b", "c"],
+        f"transformers assisted, gamma 2, {where}": ["b", "c"],
+        "specviz plain target": ["a"],
+        "specviz a": ["a"],
+        "specviz plain target #2": ["b", "c"],
+        "specviz b": ["b", "c"],
+        "specviz c": ["b", "c"],
+    }
+
+
 def test_the_assistant_drafts_exactly_gamma(pair):
     steps = []
     hook = pair.draft.register_forward_pre_hook(lambda _, args, kwargs: steps.append(1), with_kwargs=True)

@@ -1,6 +1,7 @@
 """The board's writer: lines that only grow, every value as its text, tokens with their places."""
 
 import json
+import logging
 from itertools import pairwise
 
 import pytest
@@ -86,6 +87,22 @@ def test_tokens_carry_the_character_at_which_they_begin_and_each_piece_is_sent_o
     assert placed == [("ab", 0), ("E2 82", 2), ("AC", 2), ("é", 3), ("ab", 4)]
     assert len(sent) == 3
     assert sum(len(line["pieces"]) for line in sent) == 4
+
+
+def test_a_board_ends_with_the_files_of_its_last_report_or_says_why_there_are_none(caplog):
+    caplog.set_level(logging.CRITICAL)
+    for make, files, why in (
+        (lambda: report(small()), ["report.json", "report.md", "small.csv"], ""),
+        (report, [], ""),
+        (None, [], ""),
+        (lambda: 1 / 0, [], "No report could be made of it: The run failed for a reason"),
+    ):
+        writer = BoardWriter("A")
+        said = writer.end_with("Finished.", make)
+        (end,) = [line for line in lines_of(writer) if line["t"] == "end"]
+        assert list(end["exports"]) == files
+        assert said.startswith(why)
+        assert end["sentence"] == f"Finished. {said}".strip()
 
 
 @pytest.mark.parametrize(("gone", "due"), [(0.5, False), (1.5, True)])

@@ -3,11 +3,12 @@
 import json
 import logging
 import threading
+from dataclasses import replace
 from itertools import pairwise
 from zipfile import ZipFile
 
 import pytest
-from fakes import FakeEngine
+from fakes import FakeEngine, FakeMeasurement
 from made import race_trace
 from measured import synthetic
 
@@ -17,6 +18,7 @@ from specviz.trace.files import save_trace
 from specviz.trace.measured import PromptText
 from specviz.trace.schema import Settings
 from specviz.ui import board_writer as board_module
+from specviz.ui import comparison
 from specviz.ui.comparison import Comparison, LiveLane, RecordedLane, compare
 from specviz.ui.desk import Desk
 from specviz.ui.lane_controls import LaneControls
@@ -140,11 +142,13 @@ def test_a_pair_that_does_not_fit_is_one_sentence_in_its_lane(caplog):
     assert not fake.measurements
 
 
-def test_recorded_lanes_need_no_model_and_share_a_row_of_streams_if_they_share_a_prompt():
+@pytest.mark.parametrize("prompts", [[], PROMPTS, [PromptText("chosen", "code", " t5")]])
+def test_recorded_lanes_need_no_model_and_share_a_row_of_streams_if_they_share_a_prompt(prompts):
     fake = FakeEngine()
-    last = list(run(fake, recorded("1 a"), recorded("2 b"), prompts=[]))[-1]
+    last = list(run(fake, recorded("1 a"), recorded("2 b"), prompts=prompts))[-1]
     assert fake.loads == []
     assert [line["lanes"] for line in lines_of(last, "stream")] == [["1 a", "2 b", "plain"]]
+    assert [set(line["lanes"]) for line in lines_of(last, "tokens")] == [{"0", "1", "2"}]
     rows = lines_of(last, "report")[-1]["report"]["tables"][0]["rows"]
     assert [row[0] for row in rows] == ["1 a", "2 b"]
 
@@ -157,6 +161,61 @@ def test_a_recorded_lane_of_the_same_prompt_stands_beside_the_live_one(monkeypat
     assert streams["two"] == ["1 lane", "2 old", "plain target"]
     assert streams["one"] == ["1 lane", "plain target"]
     assert [d.prompt for d in last.decoded] == ["one", "two", "two", "Far"]
+
+
+def test_a_recorded_lane_whose_prompt_the_run_does_not_reach_is_shown_at_the_end(monkeypatch):
+    monkeypatch.setattr(board_module, "FRAME", 0.0)
+    stop = threading.Event()
+    for update in run(FakeEngine(rounds=2), live(1), recorded("2 old", prompt="class A:"), stop=stop):
+        last = update
+        if update.status == "Decoding.":
+            stop.set()
+    assert [line["title"] for line in lines_of(last, "stream") if "2 old" in line["lanes"]] == ["recorded: two"]
+
+
+@pytest.mark.parametrize("lanes", [(recorded("1 a"), recorded("2 b")), (live(1), live(2))])
+def test_a_report_that_cannot_be_made_leaves_the_decodes_and_closes_the_board(monkeypatch, caplog, lanes):
+    caplog.set_level(logging.CRITICAL)
+    monkeypatch.setattr(comparison, "lane_report", lambda *_, **__: 1 / 0)
+    last = list(run(FakeEngine(rounds=2), *lanes))[-1]
+    (end,) = lines_of(last, "end")
+    assert "No report could be made of it: The run failed for a reason" in end["sentence"]
+    assert end["exports"] == {}
+    assert last.status.startswith("Finished. No report could be made of it: ")
+    assert {decode.lane for decode in last.decoded} == {lane.label for lane in lanes}
+
+
+def test_the_report_says_which_lane_dropped_out_and_why():
+    fake, engine = FakeEngine(rounds=2), FakeEngine().engine()
+
+    def measure(lanes, prompts, repeats):
+        measurement = FakeMeasurement(lanes, prompts, repeats, fake)
+        measurement.failed = {"2 gone": "No memory is left."}
+        return measurement
+
+    order = Comparison([live(1), live(2)], PROMPTS)
+    last = list(compare(replace(engine, measure=measure), Desk(engine.load), order, threading.Event()))[-1]
+    assert "2 gone dropped out: No memory is left." in lines_of(last, "report")[-1]["report"]["sentences"]
+
+
+def test_what_comes_while_the_measurement_warms_up_is_no_round(monkeypatch):
+    monkeypatch.setattr(board_module, "FRAME", 0.0)
+    fake, stop = FakeEngine(rounds=2), threading.Event()
+    engine = fake.engine()
+
+    class Warming(FakeMeasurement):
+        def _measure(self, *of):
+            yield from (None, None)
+            yield from super()._measure(*of)
+
+    def measure(lanes, prompts, repeats):
+        return Warming(lanes, prompts, repeats, fake)
+
+    order = Comparison([live(1)], PROMPTS)
+    updates = list(compare(replace(engine, measure=measure), Desk(engine.load), order, stop))
+    assert [u.status for u in updates].count("Warming up and decoding.") == 3
+    assert updates[-1].status == "Finished."
+    assert len(updates[-1].decoded) == 2
 
 
 def test_lanes_are_called_what_they_are_and_by_what_sets_them_apart():

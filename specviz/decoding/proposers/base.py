@@ -185,6 +185,11 @@ class Proposer:
     def check(cls, pair: Pair, settings: Settings) -> None:
         """Raise SpecvizError if these settings do not fit this pair; before anything is computed."""
 
+    @property
+    def bytes(self) -> int:
+        """Of key-value buffers of its own."""
+        return 0
+
     def prefill(self, ids: Sequence[int]) -> None:
         """Take in the prompt, except its last token. The target has taken it in already."""
 

@@ -16,6 +16,10 @@ class Composite(Proposer):
         self._index = NgramIndex(context.settings)
         self._model = DraftModel(context)
 
+    @property
+    def bytes(self) -> int:
+        return self._model.bytes
+
     def prefill(self, ids: Sequence[int]) -> None:
         self._model.prefill(ids)
 

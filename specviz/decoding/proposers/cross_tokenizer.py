@@ -36,6 +36,10 @@ class CrossTokenizer(Proposer):
         self._stepper, self._places = Stepper(self._foreign.model, 0), 0
         self._fed: list[int] = []  # the draft's ids in its cache
 
+    @property
+    def bytes(self) -> int:
+        return self._stepper.bytes
+
     def prefill(self, ids: Sequence[int]) -> None:
         known = self._know(ids)
         if known and len(known) <= self._limit:

@@ -31,6 +31,10 @@ class DraftModel(Proposer):
         if settings.tree and (problem := pair.draft_tree_problem):
             raise SpecvizError(f"This draft cannot draft trees: {problem}. Leave the tree empty.", field="tree")
 
+    @property
+    def bytes(self) -> int:
+        return self._stepper.bytes
+
     def prefill(self, ids: Sequence[int]) -> None:
         if ids and len(ids) < self._limit:
             self._stepper.absorb(ids)
