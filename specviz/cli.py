@@ -7,6 +7,7 @@ from pathlib import Path
 
 from specviz.commands import bench, check, doctor, sweep
 from specviz.commands.options import add_pair_options, add_settings_options, ignored, load, settings
+from specviz.terminal_tables import safe
 from specviz.trace.errors import SpecvizError
 
 
@@ -21,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = _parser().parse_args(arguments)
         return options.action(options)
     except SpecvizError as error:
-        print(f"specviz: {error}", file=sys.stderr)
+        print(f"specviz: {safe(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("specviz: stopped.", file=sys.stderr)

@@ -48,7 +48,7 @@ _FIGURES = {  # name: (title, definition)
 def show_race(race: Race, notices: Iterable[str], save_to: Path | None) -> None:
     """Print the speculative lane as it decodes, then the summary; write the trace, also after Ctrl-C."""
     for notice in notices:
-        print(f"note: {notice}", file=sys.stderr)
+        print(f"note: {safe(notice)}", file=sys.stderr)
     painter, progress = _Painter(), _Progress()
     painter.prompt(race.trace)
     try:

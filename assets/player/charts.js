@@ -82,7 +82,7 @@ async function drawOne(card) {
       layout[axisName] = { ...chartAxis(), ...layout[axisName] };
     delete layout.title; // it stands above the plot as a heading
     layout.margin = { ...layout.margin, t: 10 };
-    //card.plot.style.height = layout.height + 'px'; // or plotly leaves it none when the window changes
+    card.plot.style.height = layout.height + 'px'; // or plotly leaves it none when the window changes
     await plotly.react(card.plot, figure.data, layout, { responsive: true, displayModeBar: false });
     if (!card.drawn) card.plot.on('plotly_afterplot', () => placeCursor(card));
     card.drawn = true;

@@ -132,7 +132,7 @@ def test_the_first_order_is_what_the_controls_show(controls):
     assert (order.settings.gamma, order.settings.temperature, order.settings.top_k) == (2, 1.0, 8)
     texts, problems = controls.texts_order(values(controls))
     assert problems == {}
-    assert len(texts.prompts) == 2
+    assert len(texts.prompts) == 4
 
 
 @pytest.mark.parametrize(
