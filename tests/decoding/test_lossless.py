@@ -111,12 +111,13 @@ def test_draws_cost_no_forward_passes(pair):
 def test_rows_that_were_let_go_are_computed_again(pair, monkeypatch):
     """With room for a few rows only, the same comes out, and no more than these are held."""
     rules = ["rejection", "raw-q-residual"]
-    expected = last_tallies(pair, rules, 400)
+    place, expected = last_tallies(pair, rules, 400)
     monkeypatch.setattr(rows, "MOST", 5_000)
     monkeypatch.setattr(lossless, "_JUDGED", 9_000)
     before = pair.target.calls
     with sample_place(pair, PROMPT, rules, 400, SETTINGS, every=400) as sampling:
-        assert (sampling.place, {t.rule: t for t in sampling if not _held(sampling)}) == expected
+        assert (sampling.place.cells, sampling.place.chances) == (place.cells, place.chances)
+        assert {t.rule: t for t in sampling if not _held(sampling)} == expected
     assert pair.target.calls - before > 100
 
 
