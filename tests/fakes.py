@@ -65,17 +65,15 @@ class FakeStep:
     repeat: int
 
 
-class FakeMeasurement:
-    """Every lane decodes `rounds` rounds of each prompt, in turns, beside a plain lane that is there at once."""
+class MadeMeasurement:
+    """What every measurement of the tests has; `_steps` are its own. closed: it was let go."""
 
-    PLAIN = "plain target"
+    _steps: Iterator[FakeStep]
 
-    def __init__(self, lanes: Sequence[LaneOf], prompts: Sequence[PromptText], repeats: int, fake: "FakeEngine"):
-        self.plain_of = {lane.label: self.PLAIN for lane in lanes}
+    def __init__(self, lanes: Sequence[LaneOf], prompts: Sequence[PromptText], repeats: int) -> None:
         self.decoded: list[Decoded] = []
-        self.references, self.failed, self.traces = [], {}, {}
+        self.references, self.failed, self.traces, self.plain_of = [], {}, {}, {}
         self.done, self.of, self.closed = 0, (len(lanes) + 1) * len(prompts) * repeats, False
-        self._steps = self._measure(lanes, prompts, repeats, fake)
 
     def __iter__(self):
         return self._steps
@@ -86,6 +84,17 @@ class FakeMeasurement:
     def __exit__(self, *exception):
         self._steps.close()
         self.closed = True
+
+
+class FakeMeasurement(MadeMeasurement):
+    """Every lane decodes `rounds` rounds of each prompt, in turns, beside a plain lane that is there at once."""
+
+    PLAIN = "plain target"
+
+    def __init__(self, lanes: Sequence[LaneOf], prompts: Sequence[PromptText], repeats: int, fake: "FakeEngine"):
+        super().__init__(lanes, prompts, repeats)
+        self.plain_of = {lane.label: self.PLAIN for lane in lanes}
+        self._steps = self._measure(lanes, prompts, repeats, fake)
 
     def _measure(self, lanes, prompts, repeats, fake) -> Iterator[FakeStep]:
         for repeat in range(repeats):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import sleep
 
-from fakes import FakeEngine, FakeStep
+from fakes import FakeEngine, FakeStep, MadeMeasurement
 from measured import synthetic
 
 from specviz.trace.errors import SpecvizError
@@ -54,24 +54,12 @@ class KnownEngine:
         return [StepTimes("target", width, [TARGET + WIDER * (width - 1)] * repeats, context) for width in widths]
 
 
-class KnownMeasurement:
+class KnownMeasurement(MadeMeasurement):
     """Two steps a prompt; after the second its decodes are whole."""
 
     def __init__(self, lanes: Sequence[LaneOf], prompts: Sequence[PromptText], repeats: int, known: KnownEngine):
-        self.decoded: list[Decoded] = []
-        self.references, self.traces, self.plain_of, self.failed = [], {}, {}, {}
-        self.done, self.of, self.closed = 0, (len(lanes) + 1) * len(prompts) * repeats, False
+        super().__init__(lanes, prompts, repeats)
         self._steps = self._measure(lanes, prompts, repeats, known)
-
-    def __iter__(self):
-        return self._steps
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exception):
-        self._steps.close()
-        self.closed = True
 
     def _measure(self, lanes, prompts, repeats, known: KnownEngine) -> Iterator[FakeStep]:
         for repeat in range(repeats):

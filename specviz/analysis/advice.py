@@ -5,6 +5,7 @@ from statistics import median
 
 from specviz.analysis.command_lines import flags
 from specviz.analysis.costs import CostModel, fit_costs
+from specviz.analysis.groups import grouped
 from specviz.analysis.hazard import acceptance_by_prompt, hazards
 from specviz.analysis.policies import policy_table
 from specviz.analysis.prediction import GAMMAS, Best, best_gamma, kinds_table, mean_error, sweep_table
@@ -99,6 +100,11 @@ def sweep_report(
         [*tables, policy_table(calibration, fit.model), lines],
         [source],
     )
+
+
+def by_gamma(decodes: Sequence[Decoded]) -> dict[int, list[Decoded]]:
+    """The decodes of a sweep, as `sweep_report` takes them."""
+    return grouped(decodes, lambda decode: decode.trace.settings.gamma)
 
 
 def calibration_of(measured: Mapping[int, Sequence[Decoded]]) -> Sequence[Decoded]:

@@ -15,6 +15,7 @@ from itertools import chain
 
 import numpy as np
 
+from specviz.analysis.groups import grouped
 from specviz.analysis.pace import whole
 from specviz.analysis.speed import costs
 from specviz.analysis.tables import Column, Row, Table
@@ -103,10 +104,8 @@ class _Seen:
 
     def curve(self, time: Callable[[Round], float], least: int) -> dict[int, float]:
         """Time by number of drafts above 0, for those that at least `least` rounds had, and for the usual one."""
-        by_drafts: dict[int, list[float]] = {}
-        for record in self.rounds:
-            if record.drafted:
-                by_drafts.setdefault(len(record.drafted), []).append(time(record))
+        drafting = grouped((r for r in self.rounds if r.drafted), lambda record: len(record.drafted))
+        by_drafts = {drafts: [time(record) for record in records] for drafts, records in drafting.items()}
         level, usual = self.mean(time, self.usual), float(np.median(by_drafts[self.usual]))
         found = {k: level * float(np.median(v)) / usual for k, v in by_drafts.items() if len(v) >= least and usual}
         return dict(sorted((found | {self.usual: level}).items()))

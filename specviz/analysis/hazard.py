@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from specviz.analysis.groups import grouped
 from specviz.analysis.intervals import share_interval
 from specviz.analysis.pace import rounds_of
 from specviz.analysis.tables import Column, Row, Table
@@ -97,10 +98,8 @@ def alpha(decodes: Sequence[Decoded]) -> float | None:
 
 def _by_prompt(decodes: Sequence[Decoded]) -> list[list[Round]]:
     """The rounds with drafts of each prompt that has any, all repeats together."""
-    prompts: dict[str, list[Trace]] = {}
-    for decode in decodes:
-        prompts.setdefault(decode.prompt, []).append(decode.trace)
-    return [rounds for repeats in prompts.values() if (rounds := _drawn(repeats))]
+    prompts = grouped(decodes, lambda decode: decode.prompt).values()
+    return [rounds for repeats in prompts if (rounds := _drawn([decode.trace for decode in repeats]))]
 
 
 def _drawn(repeats: Sequence[Trace]) -> list[Round]:

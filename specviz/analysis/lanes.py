@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from specviz.analysis.costs import fit_costs
+from specviz.analysis.groups import grouped
 from specviz.analysis.hazard import acceptance_by_prompt
 from specviz.analysis.pace import Pace, Speed, plain_rounds_of, rounds_of, speed_of, speed_over, whole
 from specviz.analysis.speed import costs
@@ -73,25 +74,18 @@ class _Lane:
     why: str
 
 
-def lane_table(decodes: Sequence[Decoded], references: Sequence[Reference] = ()) -> Table:
-    """One row a lane, in the order in which lanes appear; then one for each reference, which has only a speed.
-
-    A reference is compared with the plain decode of the same prompt and repeat, of the first lane `beside` it that has
-    one, timed as the reference is: without its first round. The table follows from the decodes alone, wherever it is
-    shown.
-    """
-    return _table(_lanes(decodes), _by_lane(references))
-
-
 def lane_report(
     decodes: Sequence[Decoded], references: Sequence[Reference] = (), failed: Mapping[str, str] | None = None
 ) -> Report:
     """The lanes, then for each what it says of acceptance, its terms, its costs and where its speedup goes.
 
-    Tables of a kind share their key (`Report.keyed` tells them apart); costs need drafts and a plain lane.
+    The table "lanes" has a row for each, in the order in which they appear, then one for each reference, which has only
+    a speed: over the plain decode of the same prompt and repeat, of the first lane `beside` it that has one, timed as
+    the reference is, without its first round. Everything follows from the decodes alone, wherever it is shown. Tables
+    of a kind share their key (`Report.keyed` tells them apart); costs need drafts and a plain lane.
     failed: label of a lane that dropped out -> why.
     """
-    lanes, outside = _lanes(decodes), _by_lane(references)
+    lanes, outside = _lanes(decodes), grouped(references, lambda reference: reference.lane)
     sentences = [sentence for lane in lanes for sentence in _sentences(lane)]
     by_name = {lane.name: lane.decodes for lane in lanes}
     sentences += [f"{label} dropped out: {why}" for label, why in (failed or {}).items()]
@@ -105,20 +99,10 @@ def lane_report(
 
 
 def _lanes(decodes: Sequence[Decoded]) -> list[_Lane]:
-    lanes: dict[str, list[Decoded]] = {}
-    for decode in decodes:
-        lanes.setdefault(decode.lane, []).append(decode)
     return [
         _Lane(name, group, acceptance_by_prompt(group), speed_of(group), slower_because(whole(group)))
-        for name, group in lanes.items()
+        for name, group in grouped(decodes, lambda decode: decode.lane).items()
     ]
-
-
-def _by_lane(references: Sequence[Reference]) -> dict[str, list[Reference]]:
-    found: dict[str, list[Reference]] = {}
-    for reference in references:
-        found.setdefault(reference.lane, []).append(reference)
-    return found
 
 
 def _table(lanes: Sequence[_Lane], outside: Mapping[str, Sequence[Reference]]) -> Table:

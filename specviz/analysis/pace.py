@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from statistics import median
 
 import numpy as np
 
 from specviz.analysis import intervals, speed
+from specviz.analysis.groups import grouped
 from specviz.analysis.totals import Totals
 from specviz.trace.measured import Decoded
 from specviz.trace.schema import Round
@@ -62,7 +64,7 @@ def speed_of(decodes: Sequence[Decoded]) -> Speed:
 def speed_over(paces: Sequence[Pace]) -> Speed:
     """Speedup from the paces of one lane in whole repeats, with its interval over prompts; empty ones do not count."""
     paces = [p for p in paces if p.lane.seconds_per_token and p.plain.seconds_per_token]
-    by_repeat, by_prompt = _grouped(paces, "repeat"), _grouped(paces, "prompt")
+    by_repeat, by_prompt = (grouped(paces, attrgetter(name)).values() for name in ("repeat", "prompt"))
     gains = [gain for group in by_repeat if (gain := _gain(group)) is not None]
     found = Speed(prompts=len(by_prompt), repeats=len(by_repeat))
     if not gains:
@@ -95,13 +97,6 @@ def plain_rounds_of(decodes: Iterable[Decoded]) -> list[Round]:
 def _pace(decode: Decoded) -> Pace:
     """Of a decode with a plain lane."""
     return Pace(decode.prompt, decode.repeat, Totals.of(decode.trace.rounds), Totals.of(plain_rounds_of([decode])))
-
-
-def _grouped(paces: Sequence[Pace], key: str) -> list[list[Pace]]:
-    groups: dict[str | int, list[Pace]] = {}
-    for pace in paces:
-        groups.setdefault(getattr(pace, key), []).append(pace)
-    return list(groups.values())
 
 
 def _gain(paces: Sequence[Pace]) -> float | None:

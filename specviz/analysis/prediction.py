@@ -73,6 +73,16 @@ class Best:
     prompts: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Sweep:
+    """Rows of a table "sweep", and what they rest on. speeds: measured, by gamma. limit: the `draft_limit`."""
+
+    rows: list[Row]
+    speeds: dict[int, Speed]
+    prompts: int
+    limit: int | None
+
+
 def predict(rates: Sequence[float], model: CostModel, gamma: int) -> Prediction:
     """Speed in a long text in which every round drafts gamma tokens and position i stands with rates[i-1].
 
@@ -116,28 +126,13 @@ def sweep_table(
     measured: decodes by gamma, as many as there are. calibration: the one lane that acceptance is taken from.
     Raises SpecvizError as `recorded`.
     """
-    runs, limit = recorded(calibration), draft_limit([*calibration, *chain.from_iterable(measured.values())])
-    rates, rate = hazards(calibration), alpha(calibration)
-    own: dict[int, Sequence[Decoded]] = {}
-    for gamma in sorted(measured):  # a longer one than there can be was the limit, and stands for it if it must
-        own.setdefault(gamma if limit is None else min(gamma, limit), measured[gamma])
-    speeds = {gamma: speed_of(decodes) for gamma, decodes in own.items()}
-    rows: list[Row] = []
-    for gamma in sorted({0, *_possible(gammas, limit), *own}):
-        seen, gain = predict_runs(runs, fit.model, gamma), speeds.get(gamma, Speed())
-        rows.append({
-            "gamma": gamma, "measured": gain.value, "low": gain.low, "high": gain.high,
-            "predicted": seen.speedup, "error": seen.speedup / gain.value - 1 if gain.value else None,
-            "from_hazards": predict(rates, fit.model, gamma).speedup,
-            "leviathan": leviathan(rate, fit.model.c, gamma) if rate is not None and fit.model.c is not None else None,
-            "passes": seen.tokens_per_pass, "passes_measured": _tokens_per_pass(own.get(gamma, ())),
-        })  # fmt: skip
-    note = f"Predicted from {count(len(runs), 'prompt')} at gamma {calibration[0].trace.settings.gamma}."
-    if (missed := mean_error(rows)) is not None:
+    sweep = _sweep(measured, calibration, fit, gammas)
+    note = f"Predicted from {count(sweep.prompts, 'prompt')} at gamma {calibration[0].trace.settings.gamma}."
+    if (missed := mean_error(sweep.rows)) is not None:
         note += f" The prediction misses the measured speedups by {missed:.1%} on average."
-    if limit is not None and any(gamma > limit for gamma in (*gammas, *measured)):
-        note += f" No round drafted more than {count(limit, 'token')}, so gammas beyond it have no row."
-    return Table("sweep", "Speedup against gamma", _COLUMNS, rows, note + _scope(speeds.values()))
+    if sweep.limit is not None and any(gamma > sweep.limit for gamma in (*gammas, *measured)):
+        note += f" No round drafted more than {count(sweep.limit, 'token')}, so gammas beyond it have no row."
+    return Table("sweep", "Speedup against gamma", _COLUMNS, sweep.rows, note + _scope(sweep.speeds.values()))
 
 
 def mean_error(rows: Sequence[Row]) -> float | None:
@@ -162,14 +157,37 @@ def kinds_table(
             silent.append(kind)
             continue
         own = {gamma: [d for d in decodes if d.kind == kind] for gamma, decodes in measured.items()}
-        rows += [{"kind": kind, **row} for row in sweep_table(own, calibrated, fit, gammas).rows]
-        if any(speed_of(decodes).over == "rounds" for decodes in own.values()):
+        sweep = _sweep(own, calibrated, fit, gammas)
+        rows += [{"kind": kind, **row} for row in sweep.rows]
+        if any(speed.over == "rounds" for speed in sweep.speeds.values()):
             single.append(kind)
     nothing = f" Nothing was drafted for {', '.join(silent)}." if silent else ""
     alone = f" Of {', '.join(single)} there is one prompt: its intervals are over rounds." if single else ""
     note = f"Acceptance of each kind on its own, costs of a round from all of them.{nothing}{alone}"
     columns = [Column("kind", "kind of text"), *_COLUMNS]
     return Table("kinds", "Speedup against gamma by kind of text", columns, rows, note)
+
+
+def _sweep(
+    measured: Mapping[int, Sequence[Decoded]], calibration: Sequence[Decoded], fit: CostFit, gammas: Sequence[int]
+) -> _Sweep:
+    runs, limit = recorded(calibration), draft_limit([*calibration, *chain.from_iterable(measured.values())])
+    rates, rate = hazards(calibration), alpha(calibration)
+    own: dict[int, Sequence[Decoded]] = {}
+    for gamma in sorted(measured):  # a longer one than there can be was the limit, and stands for it if it must
+        own.setdefault(gamma if limit is None else min(gamma, limit), measured[gamma])
+    speeds = {gamma: speed_of(decodes) for gamma, decodes in own.items()}
+    rows: list[Row] = []
+    for gamma in sorted({0, *_possible(gammas, limit), *own}):
+        seen, gain = predict_runs(runs, fit.model, gamma), speeds.get(gamma, Speed())
+        rows.append({
+            "gamma": gamma, "measured": gain.value, "low": gain.low, "high": gain.high,
+            "predicted": seen.speedup, "error": seen.speedup / gain.value - 1 if gain.value else None,
+            "from_hazards": predict(rates, fit.model, gamma).speedup,
+            "leviathan": leviathan(rate, fit.model.c, gamma) if rate is not None and fit.model.c is not None else None,
+            "passes": seen.tokens_per_pass, "passes_measured": _tokens_per_pass(own.get(gamma, ())),
+        })  # fmt: skip
+    return _Sweep(rows, speeds, len(runs), limit)
 
 
 def best_gamma(calibration: Sequence[Decoded], model: CostModel, gammas: Sequence[int] = GAMMAS) -> Best:

@@ -57,7 +57,7 @@ def _before(entry: "CatalogEntry", options: argparse.Namespace) -> list["Finding
         entry.target,
         entry.draft,
         tokenizer=entry.tokenizer,
-        others=[name for name in (entry.medusa, entry.foreign) if name],
+        others=entry.others,
         context=options.context,
         gamma=options.gamma,
         dtype=options.dtype,

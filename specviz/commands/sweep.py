@@ -1,15 +1,12 @@
 """python -m specviz sweep: speedup against gamma, measured and predicted, and the gamma to use."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from specviz.commands.measuring import add_measuring_options, run
 from specviz.commands.options import HELP, add_pair_options, add_settings_options, ignored, load, settings
 from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 from specviz.trace.errors import SpecvizError
-
-if TYPE_CHECKING:
-    from specviz.trace.measured import Decoded
 
 
 def add(actions: Any) -> None:
@@ -41,15 +38,13 @@ def _sweep(options: argparse.Namespace) -> int:
     for notice in (*pair.notices, *ignored(chosen[measured[0]])):
         note(notice)
 
-    from specviz.analysis.advice import calibration_of, sweep_report, usual_context
+    from specviz.analysis.advice import by_gamma, calibration_of, sweep_report, usual_context
     from specviz.decoding.bench import LanePlan
     from specviz.decoding.widths import step_times
 
     running = run([LanePlan(f"gamma {gamma}", pair, chosen[gamma]) for gamma in measured], options)
-    by_gamma: dict[int, list[Decoded]] = {}
-    for decoded in running.decoded:
-        by_gamma.setdefault(decoded.trace.settings.gamma, []).append(decoded)
-    calibration = calibration_of(by_gamma)
+    sweep = by_gamma(running.decoded)
+    calibration = calibration_of(sweep)
     widest, room, context = gammas[-1] + 1, pair.target_info.context, usual_context(calibration)
     widths = range(1, (widest if room is None else min(widest, room - 1)) + 1)  # a pass has a token before it
     try:
@@ -57,5 +52,5 @@ def _sweep(options: argparse.Namespace) -> int:
     except (SpecvizError, RuntimeError) as error:  # no room, no memory: what was measured is reported all the same
         note(f"single passes could not be measured: {error}")
         steps = []
-    deliver(sweep_report(by_gamma, calibration, steps, gammas), options)
+    deliver(sweep_report(sweep, calibration, steps, gammas), options)
     return 0

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from typing import Self
 
+from specviz.decoding.closing import Closing
 from specviz.decoding.held import weights_held
 from specviz.decoding.loop import speculate
 from specviz.decoding.outside import Outside, outside_lanes, same_footing
@@ -46,7 +46,7 @@ class Step:
     record: Round
 
 
-class Measurement:
+class Measurement(Closing):
     """An iterator of steps; while it warms up, of None: there is nothing to show yet, but one can stop.
 
     Close it (or leave its `with`) to stop: what is whole is kept, all else is freed.
@@ -73,21 +73,12 @@ class Measurement:
         self.done, self.of = 0, (len(self._plans) + len(self._outside)) * len(prompts) * repeats
         self._steps = self._measure()
 
-    def __iter__(self) -> Self:
-        return self
-
     def __next__(self) -> Step | None:
         return next(self._steps)
 
     def close(self) -> None:
         """Stop every lane and free its caches; harmless if all has ended."""
         self._steps.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _require_able(self) -> None:
         """Raise SpecvizError for a lane that cannot run, or a prompt that it cannot take; before anything runs."""

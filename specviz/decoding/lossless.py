@@ -7,11 +7,11 @@ pass only where its continuation is new, or was not visited for long.
 from bisect import bisect_left
 from collections.abc import Generator, Sequence
 from time import monotonic
-from typing import Self
 
 import torch
 
 from specviz.decoding.acceptance import Judged
+from specviz.decoding.closing import Closing
 from specviz.decoding.faults import Way, way
 from specviz.decoding.proposers.base import Proposal, one_hot
 from specviz.decoding.rows import Kept, Path, Rows
@@ -56,7 +56,7 @@ def sample_place(
     return Sampling(pair, prompt_ids(pair, prompt, settings), rules, draws, settings, tokens, every)
 
 
-class Sampling:
+class Sampling(Closing):
     """Yields tallies, and None while there is no new one. Closing it frees the caches and the kept rows."""
 
     def __init__(
@@ -90,9 +90,6 @@ class Sampling:
         yield from _tallies(self._rounds, self._place, rules, draws, every)
         self._rounds = None
 
-    def __iter__(self) -> Self:
-        return self
-
     def __next__(self) -> Tally | None:
         return next(self._steps)
 
@@ -100,12 +97,6 @@ class Sampling:
         """Stop; harmless if it has ended."""
         self._steps.close()
         self._rounds = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 def _tallies(

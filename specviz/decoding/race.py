@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Literal, Self
+from typing import Literal
 
+from specviz.decoding.closing import Closing
 from specviz.decoding.loop import speculate
 from specviz.decoding.plain import decode_plain
 from specviz.decoding.run import Run
@@ -15,7 +16,7 @@ Lane = Literal["speculative", "plain"]
 _WARM_ROUNDS = 2  # thrown away in each lane: first calls of each width cost more than later ones
 
 
-class Race:
+class Race(Closing):
     """An iterator of (lane, round). Each lane has its own clock (the sum of its rounds' times); the lane that is
     behind moves next, so both show the same moment. `trace` is the speculative lane, `trace.baseline` the plain.
     """
@@ -30,9 +31,6 @@ class Race:
         self._clock: dict[Lane, float] = dict.fromkeys(self._lanes, 0.0)
         self._steps = self._race()
 
-    def __iter__(self) -> Self:
-        return self
-
     def __next__(self) -> tuple[Lane, Round]:
         return next(self._steps)
 
@@ -41,12 +39,6 @@ class Race:
         self._steps.close()
         for run in self._lanes.values():
             run.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _warm_up(self) -> None:
         try:

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from traceback import format_exception
-from typing import Self
 
+from specviz.decoding.closing import Closing
 from specviz.trace.errors import SpecvizError
 from specviz.trace.schema import Round, Trace
 
@@ -20,7 +20,7 @@ class Buffers:
     most: int = 0
 
 
-class Run:
+class Run(Closing):
     """Yields rounds as they happen; `trace` grows with them. Closing it (or leaving its `with`) frees everything.
 
     The prompt is taken in at the first step, off the decode clock (`trace.prefill`).
@@ -35,9 +35,6 @@ class Run:
     def bytes(self) -> int:
         """The most that its key-value buffers held at once after a round; stays when they are freed."""
         return self._buffers.most
-
-    def __iter__(self) -> Self:
-        return self
 
     def __next__(self) -> Round:
         try:
@@ -61,12 +58,6 @@ class Run:
         for _ in self:
             pass
         return self.trace
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def _sentence(self, error: Exception) -> str:
         """An error as one line, fit for a page; what nobody foresaw goes to the log whole."""

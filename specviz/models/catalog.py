@@ -43,6 +43,11 @@ class CatalogEntry:
         """Whether it can be loaded here and now."""
         return self.why_not is None
 
+    @property
+    def others(self) -> list[str]:
+        """What the pair has beside a target and a draft of the same vocabulary."""
+        return [name for name in (self.medusa, self.foreign) if name]
+
     def methods(self) -> dict[Method, str | None]:
         """Each method, and a sentence why this pair cannot use it here and now (None: it can)."""
         return {name: self.why_not or self.lacks(info.needs) for name, info in METHODS.items()}

@@ -8,9 +8,11 @@ from typing import Any
 from uuid import uuid4
 
 from specviz.analysis.tables import Column, Report, Row, Table, cell_text, report_json, report_markdown, source_text
+from specviz.analysis.words import count
 from specviz.charts.style import Chart
 from specviz.trace.files import to_plain
 from specviz.trace.schema import Piece, Trace
+from specviz.ui.engine import MeasuredStep, Measurement
 from specviz.ui.stream import line
 from specviz.ui.turns import FRAME, told
 
@@ -71,6 +73,12 @@ class BoardWriter:
     def progress(self, done: int, of: int, text: str = "") -> None:
         """How far the work is."""
         self.text += line("progress", done=done, of=of, text=text)
+
+    def decodes(self, step: MeasuredStep, measurement: Measurement, repeats: int, more: str = "") -> None:
+        """How far a measurement is, and at which prompt; more: what to add."""
+        turn = f", repeat {step.repeat + 1} of {repeats}" if repeats > 1 else ""
+        done, of = measurement.done, measurement.of
+        self.progress(done, of, f"{done} of {count(of, 'decode')} · {step.prompt}{turn}{more}")
 
     def end(self, sentence: str, exports: Mapping[str, str] | None = None) -> None:
         """Close the board; exports: file name -> text, see `report_exports`."""

@@ -9,7 +9,7 @@ from specviz.trace.checked import FAULTS, FIRST_PROMPT, SAMPLED
 from specviz.trace.errors import SpecvizError
 from specviz.ui.checking import Draws, Texts
 from specviz.ui.checks import PAGE_LIMITS, read_settings
-from specviz.ui.controls import Controls
+from specviz.ui.controls import NO_PAIR, Controls
 from specviz.ui.engine import Engine
 from specviz.ui.prompt_choice import PromptChoice
 from specviz.ui.ways import rule_choices
@@ -60,7 +60,7 @@ class CheckControls(Controls):
 
     def draws_order(self, values: Mapping[Any, Any]) -> tuple[Draws | None, dict[str, str]]:
         """What to draw, or the sentences by control that say what is wrong. values: by control."""
-        named = self._named(values)
+        named = self.named(values)
         settings, problems = read_settings({name: named[name] for name in (*_SHARED, *_PLACE, "prompt")})
         pair = self._pair(named, problems)
         draws, tokens = named["draws"], named["tokens"]
@@ -76,7 +76,7 @@ class CheckControls(Controls):
 
     def texts_order(self, values: Mapping[Any, Any]) -> tuple[Texts | None, dict[str, str]]:
         """What to decode, or the sentences by control that say what is wrong. values: by control."""
-        named = self._named(values)
+        named = self.named(values)
         settings, problems = read_settings(
             {name: named[name] for name in (*_SHARED, "max_new_tokens")} | {"prompt": ""}
         )
@@ -96,12 +96,10 @@ class CheckControls(Controls):
             updates[self._more] = gr.update(open=True)
         return updates
 
-    def _named(self, values: Mapping[Any, Any]) -> dict[str, Any]:
-        return {name: values.get(control) for name, control in self.inputs.items()}
-
     def _pair(self, named: Mapping[str, Any], problems: dict[str, str]) -> str:
         """The pair's key; a sentence in `problems` if there is none."""
-        key = next((e.key for e in self._entries if e.key == named["pair"] and e.available), None)
-        if key is None:
-            problems["pair"] = "No pair is chosen, or it cannot be loaded here; the list below says why."
-        return key or ""
+        entry = self._entry(named["pair"])
+        if entry is None:
+            problems["pair"] = NO_PAIR
+            return ""
+        return entry.key

@@ -13,14 +13,14 @@ from specviz.ui.board import Board
 from specviz.ui.checks import PAGE_LIMITS, read_settings
 from specviz.ui.comparison import CompareUpdate, Comparison, compare
 from specviz.ui.controls import QUIET, Updates, problem_place
-from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.examples import recorded_runs
 from specviz.ui.lane_controls import lane_set
 from specviz.ui.lane_names import Choice, named_lanes
 from specviz.ui.prompt_choice import PromptChoice
 from specviz.ui.stops import Stops
-from specviz.ui.tab import Tab
+from specviz.ui.tab import RUN, Tab
 from specviz.ui.trace_files import TraceFiles
 
 MOST_REPEATS = 5
@@ -55,8 +55,7 @@ class Compare(Tab):
                 with gr.Row():
                     self._run = gr.Button("Compare", variant="primary", min_width=80)
                     self._stop = gr.Button("Stop", min_width=80)
-                self._status = gr.HTML(html_template="<p role='status'>${value}</p>", elem_classes="sv-say",
-                                       elem_id="sv-compare-status", apply_default_css=False)  # fmt: skip
+                self._lay_out_status("sv-compare-status", elem_classes="sv-say")
                 self._problem = problem_place()
             with gr.Column(min_width=280, elem_classes="sv-tab-choose"):
                 self._number = gr.Radio([2, 3, 4], value=2, label="Lanes", elem_id="sv-lanes")
@@ -65,7 +64,7 @@ class Compare(Tab):
                 self._prompts = PromptChoice(self._engine, "sv-compare")
                 self._lay_out_shared()
             with gr.Column(min_width=280, elem_classes="sv-tab-board"):
-                self._board = Board(hint=_HINT, elem_id="sv-compare-board")
+                self._view = Board(hint=_HINT, elem_id="sv-compare-board")
                 self._download = gr.DownloadButton("Traces of this comparison", visible=False, size="sm")
 
     def _lay_out_shared(self) -> None:
@@ -85,14 +84,12 @@ class Compare(Tab):
         boxes = [lane.box for lane in self._lanes]
         self._number.input(_shown_lanes, self._number, boxes, **QUIET)
         inputs = {self._number, self._repeats, *self._shared.values(), *self._prompts.inputs}
-        places = [self._board, self._status, self._problem, self._download]
+        places = [self._view, self._status, self._problem, self._download]
         self._run.click(
             self._start,
             inputs.union(*(lane.inputs.values() for lane in self._lanes)),
             places + [place for lane in self._lanes for place in lane.outputs],
-            concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
-            show_progress="hidden",
-            api_visibility="private",
+            **RUN,
         )
         self._stop.click(self._request_stop, None, self._status, **QUIET)
 
@@ -105,7 +102,7 @@ class Compare(Tab):
         visitor = str(request.session_hash)
         yield from self._follow(
             lambda stop: compare(self._engine, self._desk, order, stop),
-            lambda update: self._show(update, order, visitor),
+            lambda update: self._show_lanes(update, order, visitor),
             request,
         )
 
@@ -140,10 +137,10 @@ class Compare(Tab):
             raise SpecvizError(" ".join(problems.values()))
         return prompts, int(repeats)
 
-    def _show(self, update: CompareUpdate, order: Comparison, visitor: str) -> Updates:
+    def _show_lanes(self, update: CompareUpdate, order: Comparison, visitor: str) -> Updates:
         page = self._say(update.status)
         if update.text is not None:
-            page[self._board] = update.text
+            page[self._view] = update.text
         for control, lane in zip(self._lanes, order.lanes, strict=False):
             if lane.label in update.problems:
                 page |= control.problem_update(update.problems[lane.label])

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 
 from specviz.analysis.lanes import lane_report
@@ -15,7 +15,7 @@ from specviz.trace.schema import Settings, Trace
 from specviz.ui.board_writer import BoardWriter
 from specviz.ui.desk import Desk, Ticket
 from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
-from specviz.ui.turns import told, wait_for_turn
+from specviz.ui.turns import Update, told, wait_for_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,9 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class CompareUpdate:
-    """What changes on the page. text: the board's lines so far, or None to leave the board as it is.
+class CompareUpdate(Update):
+    """problems: label of a lane -> why it cannot run. decoded: at the end, every whole decode."""
 
-    problems: label of a lane -> why it cannot run. decoded: at the end, every whole decode.
-    """
-
-    status: str
-    text: str | None = None
-    problems: dict[str, str] = field(default_factory=dict)
     decoded: list[Decoded] | None = None
 
 
@@ -156,7 +150,7 @@ class _Growing:
             self._turn_to(step, measurement)
             if self._writer.frame_due():
                 self._write_tokens()
-                self._writer.progress(measurement.done, measurement.of, _where(step, measurement, self._order.repeats))
+                self._writer.decodes(step, measurement, self._order.repeats)
                 if len(measurement.decoded) > self._reported and self._writer.due():
                     self._report(measurement)
                 yield CompareUpdate("Decoding.", self._writer.text)
@@ -171,7 +165,8 @@ class _Growing:
         kept = f"{count(len(decoded), 'whole decode')} of {count(len(self._labels), 'lane')}."
         sentence = " ".join([status, kept, *(f"Lane {label} dropped out: {why}" for label, why in problems.items())])
         why = self._writer.end_with(sentence, (lambda: self._report(measurement)) if decoded else None)
-        return CompareUpdate(" ".join(filter(None, [status, why])), self._writer.text, problems, decoded)
+        said = " ".join(filter(None, [status, why]))
+        return CompareUpdate(said, self._writer.text, problems=problems, decoded=decoded)
 
     def _open_recorded(self, recorded: Sequence[RecordedLane]) -> None:
         """A stream for each prompt of these lanes, which stand beside no live one."""
@@ -222,11 +217,6 @@ class _Growing:
     def _name(self, trace: Trace) -> str:
         """What the prompt of a recorded trace is called."""
         return self._names.get(trace.prompt.text) or trace.title or "a recorded prompt"
-
-
-def _where(step: MeasuredStep, measurement: Measurement, repeats: int) -> str:
-    turn = f", repeat {step.repeat + 1} of {repeats}" if repeats > 1 else ""
-    return f"{measurement.done} of {count(measurement.of, 'decode')} · {step.prompt}{turn}"
 
 
 def _prompt_ids(lane: RecordedLane) -> list[int]:

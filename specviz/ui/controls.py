@@ -16,6 +16,7 @@ from specviz.ui.ways import Ways, rule_choices, rule_note
 
 QUIET = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 Updates = dict[Any, Any]
+NO_PAIR = "No pair is chosen, or it cannot be loaded here; the list below says why."
 _IN_MORE = {"min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "stop", "control_tokens"}
 # sampled, as the embedded toy repeats itself when greedy, and one-hot p and q show little
 _DEFAULT = Settings(temperature=0.8)
@@ -162,6 +163,14 @@ class Controls:
         if _IN_MORE & problems.keys():
             updates[self._more] = gr.update(open=True)
         return updates
+
+    def named(self, values: Mapping[Any, Any]) -> dict[str, Any]:
+        """Raw values by field name; values: by control."""
+        return {name: values.get(control) for name, control in self.inputs.items()}
+
+    def _entry(self, key: Any) -> CatalogEntry | None:
+        """The pair that was chosen, if it can be loaded here."""
+        return next((entry for entry in self._entries if entry.key == key and entry.available), None)
 
     def _add(self, name: str, make: Any, **options: Any) -> None:
         with gr.Column(visible=name not in self._hidden, min_width=120, elem_classes="sv-field") as self._places[name]:

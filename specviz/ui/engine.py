@@ -104,8 +104,9 @@ def _examine(key: str, dtype: str | None = None, context: int | None = None) -> 
     from specviz.models.doctor import examine
 
     entry = find(key)
-    others = [name for name in (entry.medusa, entry.foreign) if name]
-    return examine(entry.target, entry.draft, tokenizer=entry.tokenizer, others=others, dtype=dtype, context=context)
+    return examine(
+        entry.target, entry.draft, tokenizer=entry.tokenizer, others=entry.others, dtype=dtype, context=context
+    )
 
 
 def _sample_place(

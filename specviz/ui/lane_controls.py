@@ -63,7 +63,7 @@ class LaneControls(Controls):
 
     def choice(self, values: Mapping[Any, Any], shared: Mapping[str, Any]) -> tuple[Choice | None, str | None]:
         """What the lane is, or why it cannot run. values: by control. shared: settings that all lanes have."""
-        named = {name: values.get(control) for name, control in self.inputs.items()}
+        named = self.named(values)
         try:
             if named["source"] == _RECORDED:
                 return Choice(trace=self._recorded_trace(named["recorded"])), None
@@ -87,7 +87,7 @@ class LaneControls(Controls):
         """A lane has one place for what is wrong with it."""
 
     def _live(self, named: Mapping[str, Any], shared: Mapping[str, Any]) -> tuple[Choice | None, str | None]:
-        entry = next((e for e in self._entries if e.key == named["pair"] and e.available), None)
+        entry = self._entry(named["pair"])
         if entry is None:
             return None, "No pair is chosen, or it cannot be loaded here; the list under the pairs says why."
         dtype = named["dtype"] if named["dtype"] in dict(_DTYPES).values() else _AUTO

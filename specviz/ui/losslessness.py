@@ -8,13 +8,12 @@ import gradio as gr
 from specviz.trace.checked import FAULTS
 from specviz.ui.board import Board
 from specviz.ui.check_controls import CheckControls
-from specviz.ui.checking import Draws, Texts, check
+from specviz.ui.checking import check
 from specviz.ui.controls import QUIET, Updates
-from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.stops import Stops
-from specviz.ui.tab import Tab
-from specviz.ui.turns import Update
+from specviz.ui.tab import RUN, Tab
 
 _ABOUT = (
     "Speculative decoding is exact: its tokens have the very distribution of the target. **Draw** samples one place "
@@ -56,51 +55,26 @@ class Losslessness(Tab):
                     self._draw = gr.Button("Draw", variant="primary", min_width=80)
                     self._compare = gr.Button("Compare texts", min_width=110)
                     self._stop = gr.Button("Stop", min_width=60)
-                self._status = gr.HTML(html_template="<p role='status'>${value}</p>", elem_classes="sv-say",
-                                       elem_id="sv-check-status", apply_default_css=False)  # fmt: skip
+                self._lay_out_status("sv-check-status", elem_classes="sv-say")
             with gr.Column(min_width=280, elem_classes="sv-tab-choose"):
                 self._controls.both()
                 self._controls.draws()
                 self._controls.texts()
             with gr.Column(min_width=280, elem_classes="sv-tab-board"):
-                self._board = Board(hint=_HINT, elem_id="sv-check-board")
+                self._view = Board(hint=_HINT, elem_id="sv-check-board")
                 with gr.Accordion("How to read this"):
                     gr.Markdown(_READING)
                     gr.Markdown(f"The rules that are wrong on purpose:\n\n{_WRONG}")
 
     def _wire(self) -> None:
         inputs = {*self._controls.inputs.values(), *self._controls.prompts.inputs}
-        places = [*self._controls.problem_updates({"prompts": ""}), self._board, self._status]
+        places = [*self._controls.problem_updates({"prompts": ""}), self._view, self._status]
         for button, start in ((self._draw, self._start_draws), (self._compare, self._start_texts)):
-            button.click(
-                start,
-                inputs,
-                places,
-                concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
-                concurrency_id="check",
-                show_progress="hidden",
-                api_visibility="private",
-            )
+            button.click(start, inputs, places, concurrency_id="check", **RUN)
         self._stop.click(self._request_stop, None, self._status, **QUIET)
 
     def _start_draws(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
-        yield from self._start(*self._controls.draws_order(values), request)
+        yield from self._run_order(*self._controls.draws_order(values), check, request)
 
     def _start_texts(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
-        yield from self._start(*self._controls.texts_order(values), request)
-
-    def _start(self, order: Draws | Texts | None, problems: dict[str, str], request: gr.Request) -> Iterator[Updates]:
-        """A check, as updates of the page."""
-        yield self._controls.problem_updates(problems)
-        if order is None:
-            yield self._say("Nothing was run. See the sentences below.")
-            return
-        yield from self._follow(lambda stop: check(self._engine, self._desk, order, stop), self._show, request)
-
-    def _show(self, update: Update) -> Updates:
-        page = self._say(update.status)
-        if update.text is not None:
-            page[self._board] = update.text
-        if update.problems:
-            page |= self._controls.problem_updates(update.problems)
-        return page
+        yield from self._run_order(*self._controls.texts_order(values), check, request)

@@ -10,14 +10,14 @@ from specviz.trace.errors import SpecvizError
 from specviz.trace.files import loads
 from specviz.ui.checks import read_settings
 from specviz.ui.controls import QUIET, Controls, Updates
-from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.examples import recorded_lines, recorded_runs
 from specviz.ui.live import Order, live_run
 from specviz.ui.pair_check import PairCheck
 from specviz.ui.player import StepPlayer
 from specviz.ui.stops import Stops
-from specviz.ui.tab import Tab
+from specviz.ui.tab import RUN, Tab
 from specviz.ui.turns import Update
 from specviz.ui.writer import replay_lines
 
@@ -40,11 +40,7 @@ class Playground(Tab):
                 with gr.Row(elem_id="sv-run"):
                     self._run = gr.Button("Run", variant="primary", min_width=80)
                     self._stop = gr.Button("Stop", min_width=80)
-                self._status = gr.HTML(
-                    elem_id="sv-status",
-                    html_template="<p role='status'>${value}</p>",
-                    apply_default_css=False,
-                )
+                self._lay_out_status("sv-status")
             with gr.Column(elem_id="sv-settings", min_width=280):
                 self._controls.pair()
                 self._check = PairCheck(self._engine, "sv-doctor")
@@ -53,7 +49,7 @@ class Playground(Tab):
                 self._controls.more()
             with gr.Column(elem_id="sv-view", min_width=280):
                 first = next(iter(self._runs), None)
-                self._player = StepPlayer(self._lines_of(first) if first else "", elem_id="sv-player")
+                self._view = StepPlayer(self._lines_of(first) if first else "", elem_id="sv-player")
 
     def _lay_out_recorded(self) -> None:
         choices = [(title, name) for name, title in self._runs.items()]
@@ -67,23 +63,21 @@ class Playground(Tab):
     def _wire(self) -> None:
         self._controls.wire()
         self._check.wire(self._controls.inputs["pair"])
-        places = [*self._controls.problem_updates({"stop": ""}), self._player, self._status, self._recorded]
+        places = [*self._controls.problem_updates({"stop": ""}), self._view, self._status, self._recorded]
         running = self._run.click(
             self._start,
             {*self._controls.inputs.values()},
             places,
-            concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
-            show_progress="hidden",
-            api_visibility="private",
+            **RUN,
         )
         self._stop.click(self._request_stop, None, self._status, **QUIET)
-        shown = [self._player, self._status, self._recorded]
+        shown = [self._view, self._status, self._recorded]
         self._recorded.input(self._show_recorded, self._recorded, shown, cancels=[running], **QUIET)
-        self._player.trace_import(self._show_import, None, shown, cancels=[running], **QUIET)
+        self._view.trace_import(self._show_import, None, shown, cancels=[running], **QUIET)
 
     def _start(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
         """A live run, as updates of the page."""
-        named = {name: values.get(control) for name, control in self._controls.inputs.items()}
+        named = self._controls.named(values)
         settings, problems = read_settings(named)
         if not named["pair"]:
             problems["pair"] = "No pair can be loaded here; the list below says why."
@@ -96,19 +90,12 @@ class Playground(Tab):
         yield from self._follow(lambda stop: live_run(self._engine, self._desk, order, stop), self._show, request)
 
     def _show(self, update: Update) -> Updates:
-        page = self._say(update.status)
-        if update.text is not None:
-            page[self._player] = update.text
-        if update.opens:
-            page[self._recorded] = None
-        if update.problems:
-            page |= self._controls.problem_updates(update.problems)
-        return page
+        return super()._show(update) | ({self._recorded: None} if update.opens else {})
 
     def _show_recorded(self, name: str) -> Updates:
         if name not in self._runs:
             return self._say("There is no such recorded run.")
-        return {self._player: self._lines_of(name), **self._say("")}
+        return {self._view: self._lines_of(name), **self._say("")}
 
     def _lines_of(self, name: str) -> str:
         return recorded_lines(self._traces / name)
@@ -120,4 +107,4 @@ class Playground(Tab):
             trace = loads(text if isinstance(text, str) else "")
         except SpecvizError as error:
             return self._say(str(error))
-        return {self._player: replay_lines(trace, "imported"), self._recorded: None, **self._say("Imported.")}
+        return {self._view: replay_lines(trace, "imported"), self._recorded: None, **self._say("Imported.")}

@@ -7,13 +7,12 @@ import gradio as gr
 
 from specviz.ui.board import Board
 from specviz.ui.controls import QUIET, Updates
-from specviz.ui.desk import MOST_WAITING, Desk
+from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.stops import Stops
-from specviz.ui.tab import Tab
+from specviz.ui.tab import RUN, Tab
 from specviz.ui.tune_controls import TuneControls
 from specviz.ui.tuning import tune
-from specviz.ui.turns import Update
 
 _ABOUT = (
     "Every gamma decodes the same prompts, in turns with plain decoding. One of them also predicts all the others, so "
@@ -38,40 +37,24 @@ class Tune(Tab):
                 with gr.Row():
                     self._run = gr.Button("Tune", variant="primary", min_width=80)
                     self._stop = gr.Button("Stop", min_width=80)
-                self._status = gr.HTML(html_template="<p role='status'>${value}</p>", elem_classes="sv-say",
-                                       elem_id="sv-tune-status", apply_default_css=False)  # fmt: skip
+                self._lay_out_status("sv-tune-status", elem_classes="sv-say")
             with gr.Column(min_width=280, elem_classes="sv-tab-choose"):
                 self._controls.amount()
                 self._controls.pair()
                 self._controls.ways()
             with gr.Column(min_width=280, elem_classes="sv-tab-board"):
-                self._board = Board(hint=_HINT, elem_id="sv-tune-board")
+                self._view = Board(hint=_HINT, elem_id="sv-tune-board")
 
     def _wire(self) -> None:
         self._controls.wire()
         self._run.click(
             self._start,
             {*self._controls.inputs.values()},
-            [*self._controls.problem_updates({}), self._board, self._status],
-            concurrency_limit=MOST_WAITING + 2,  # the desk lets one run at a time and tells the others
-            show_progress="hidden",
-            api_visibility="private",
+            [*self._controls.problem_updates({}), self._view, self._status],
+            **RUN,
         )
         self._stop.click(self._request_stop, None, self._status, **QUIET)
 
     def _start(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
         """A calibration, as updates of the page."""
-        order, problems = self._controls.order({n: values.get(c) for n, c in self._controls.inputs.items()})
-        yield self._controls.problem_updates(problems)
-        if order is None:
-            yield self._say("Nothing was run. See the sentences below.")
-            return
-        yield from self._follow(lambda stop: tune(self._engine, self._desk, order, stop), self._show, request)
-
-    def _show(self, update: Update) -> Updates:
-        page = self._say(update.status)
-        if update.text is not None:
-            page[self._board] = update.text
-        if update.problems:
-            page |= self._controls.problem_updates(update.problems)
-        return page
+        yield from self._run_order(*self._controls.order(self._controls.named(values)), tune, request)

@@ -10,7 +10,7 @@ from specviz.models.catalog import CatalogEntry
 from specviz.trace.choices import Method, Settings
 from specviz.trace.methods import METHODS
 from specviz.ui.checks import PAGE_LIMITS, read_settings
-from specviz.ui.controls import QUIET, Controls
+from specviz.ui.controls import NO_PAIR, QUIET, Controls
 from specviz.ui.engine import Engine
 from specviz.ui.tuning import Tuning, interleaved
 
@@ -72,9 +72,9 @@ class TuneControls(Controls):
         gammas = [gamma for gamma in CHOICES if gamma in _listed(named.get("gammas"))]
         chosen = {name: value for name, value in named.items() if name not in _SWEPT}
         settings, problems = read_settings({**chosen, "gamma": max(gammas, default=1), "prompt": ""})
-        entry = next((e for e in self._entries if e.key == named.get("pair") and e.available), None)
+        entry = self._entry(named.get("pair"))
         if entry is None:
-            problems["pair"] = "No pair is chosen, or it cannot be loaded here; the list below says why."
+            problems["pair"] = NO_PAIR
         elif why := self._ways.closed_methods(entry.key).get(METHODS[settings.method].title):
             problems["method"] = why
         if not gammas:

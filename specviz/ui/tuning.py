@@ -8,7 +8,7 @@ from math import ceil
 from time import monotonic
 from typing import Any
 
-from specviz.analysis.advice import calibration_of, sweep_report, usual_context
+from specviz.analysis.advice import by_gamma, calibration_of, sweep_report, usual_context
 from specviz.analysis.tables import Report
 from specviz.analysis.words import count
 from specviz.charts.style import Chart
@@ -18,7 +18,7 @@ from specviz.trace.measured import Decoded, PromptText, StepTimes
 from specviz.trace.schema import Settings
 from specviz.ui.board_writer import BoardWriter
 from specviz.ui.desk import Desk
-from specviz.ui.engine import Engine, LaneOf, MeasuredStep, Measurement
+from specviz.ui.engine import Engine, LaneOf, Measurement
 from specviz.ui.turns import Update, in_turn, told
 
 _PASSES = 6  # single passes of each width
@@ -102,9 +102,8 @@ class _Growing:
                 continue
             if self._writer.frame_due():
                 done, of = self._measurement.done, self._measurement.of
-                where = _where(step, done, of, self._order.repeats)
                 left = _left(monotonic() - begun, done, of) if self._steps else ""
-                self._writer.progress(done, of, f"{where}{left}")
+                self._writer.decodes(step, self._measurement, self._order.repeats, left)
                 if len(self._measurement.decoded) > self._reported and self._writer.due():
                     self._report()
                 yield Update("Measuring.", self.text)
@@ -130,12 +129,10 @@ class _Growing:
 
 def tune_report(decoded: list[Decoded], steps: list[StepTimes]) -> Report:
     """What the decodes of all gammas say, predicted from one of them; only why, if nothing can be said."""
-    by_gamma: dict[int, list[Decoded]] = {}
-    for decode in decoded:
-        by_gamma.setdefault(decode.trace.settings.gamma, []).append(decode)
-    calibration = calibration_of(by_gamma)
+    sweep = by_gamma(decoded)
+    calibration = calibration_of(sweep)
     try:
-        return sweep_report(by_gamma, calibration, steps, range(1, max(by_gamma) + 1))
+        return sweep_report(sweep, calibration, steps, range(1, max(sweep) + 1))
     except SpecvizError as error:
         return Report("Speedup against gamma", [str(error)], [], [calibration[0].trace.provenance])
 
@@ -157,11 +154,6 @@ def tune_charts(report: Report) -> dict[str, Chart]:
 def interleaved(sets: list[list[PromptText]]) -> list[PromptText]:
     """The first prompt of every set, then the second of every set: a stop leaves some of each."""
     return [prompt for row in zip_longest(*sets) for prompt in row if prompt]
-
-
-def _where(step: MeasuredStep, done: int, of: int, repeats: int) -> str:
-    turn = f", repeat {step.repeat + 1} of {repeats}" if repeats > 1 else ""
-    return f"{done} of {count(of, 'decode')} · {step.prompt}{turn}"
 
 
 def _left(elapsed: float, done: int, of: int) -> str:

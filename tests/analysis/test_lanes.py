@@ -9,12 +9,16 @@ from made import made_round, made_trace, plain_rounds
 from measured import synthetic
 
 from specviz.analysis.intervals import speedup_interval
-from specviz.analysis.lanes import lane_report, lane_table, speed_of
+from specviz.analysis.lanes import lane_report, speed_of
 from specviz.analysis.speed import speedup_interval as interval_over_rounds
-from specviz.analysis.tables import report_json, report_markdown
+from specviz.analysis.tables import Table, report_json, report_markdown
 from specviz.trace.measured import Decoded, Reference
 
 PERFECT = {"prompts": 3, "rounds": 10, "draft": 0.001, "target": 0.01, "fixed": 0.0}
+
+
+def lane_table(decodes: list[Decoded], references: list[Reference] = []) -> Table:  # noqa: B006
+    return lane_report(decodes, references).table("lanes")
 
 
 def row_of(decodes: list[Decoded], references: list[Reference] = []) -> dict:  # noqa: B006

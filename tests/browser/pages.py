@@ -80,5 +80,29 @@ class Screen:
     def fill(self, field: str, value: str) -> None:
         """Type into the control of a field; the value is sent when the focus leaves it."""
         box = self.page.locator(f"#sv-{field.replace('_', '-')}").locator("textarea, input").first
-        box.fill(value)
-        box.blur()
+        for _ in range(20):  # a control that a fold has just brought onto the page may still set its own value
+            box.fill(value)
+            box.blur()
+            if box.input_value() == value:
+                return
+        raise AssertionError(f"{field} does not keep {value!r}")
+
+
+class BoardScreen(Screen):
+    """The page with a tab that measures in front."""
+
+    TAB: ClassVar[str]
+
+    def __init__(self, page: Page, url: str) -> None:
+        super().__init__(page, url)
+        page.set_default_timeout(120_000)  # the machine may be busy with other tests
+        page.get_by_role("tab", name=self.TAB).click()
+        self.board.locator(".nothing").wait_for()
+
+    @property
+    def board(self) -> Locator:
+        return self.page.locator(f"#sv-{self.TAB.lower()}-board")
+
+    @property
+    def said(self) -> Locator:
+        return self.page.locator(f"#sv-{self.TAB.lower()}-status [role=status]")

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser.pages import Screen, record, served, with_methods
+from browser.pages import BoardScreen, record, served, with_methods
 from fakes import FakeEngine
 from made import race_trace
 from playwright.sync_api import expect
@@ -41,22 +41,10 @@ number => [...document.querySelectorAll('.sv-field')].filter(field => field.offs
 """
 
 
-class CompareScreen(Screen):
+class CompareScreen(BoardScreen):
     """The page with the tab Compare in front."""
 
-    def __init__(self, page, url):
-        super().__init__(page, url)
-        page.set_default_timeout(120_000)  # the machine may be busy with other tests
-        page.get_by_role("tab", name="Compare").click()
-        self.board.locator(".nothing").wait_for()
-
-    @property
-    def board(self):
-        return self.page.locator("#sv-compare-board")
-
-    @property
-    def said(self):
-        return self.page.locator("#sv-compare-status [role=status]")
+    TAB = "Compare"
 
     def lane(self, number):
         return self.page.locator(".sv-lane").nth(number - 1)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser.pages import Screen, record, served
+from browser.pages import BoardScreen, record, served
 from made import race_trace
 from playwright.sync_api import expect
 from tuned import HAZARDS, KnownEngine
@@ -20,22 +20,10 @@ WITHOUT_KIND = """
 TABLES = ["sweep", "kinds", "acceptance", "costs", "waterfall", "policies", "flags"]
 
 
-class TuneScreen(Screen):
+class TuneScreen(BoardScreen):
     """The page with the tab Tune in front."""
 
-    def __init__(self, page, url):
-        super().__init__(page, url)
-        page.set_default_timeout(120_000)  # the machine may be busy with other tests
-        page.get_by_role("tab", name="Tune").click()
-        self.board.locator(".nothing").wait_for()
-
-    @property
-    def board(self):
-        return self.page.locator("#sv-tune-board")
-
-    @property
-    def said(self):
-        return self.page.locator("#sv-tune-status [role=status]")
+    TAB = "Tune"
 
     def tune(self):
         self.press("Tune")
