@@ -12,7 +12,7 @@ from specviz.trace.schema import Settings
 from specviz.ui.board import Board
 from specviz.ui.checks import PAGE_LIMITS, read_settings
 from specviz.ui.comparison import CompareUpdate, Comparison, compare
-from specviz.ui.controls import QUIET, Updates, problem_place
+from specviz.ui.controls import CHOICE, QUIET, Updates, problem_place
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.examples import recorded_runs
@@ -82,7 +82,7 @@ class Compare(Tab):
         for lane in self._lanes:
             lane.wire()
         boxes = [lane.box for lane in self._lanes]
-        self._number.input(_shown_lanes, self._number, boxes, **QUIET)
+        self._number.input(_shown_lanes, self._number, boxes, **CHOICE)
         inputs = {self._number, self._repeats, *self._shared.values(), *self._prompts.inputs}
         places = [self._view, self._status, self._problem, self._download]
         self._run.click(

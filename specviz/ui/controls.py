@@ -1,6 +1,7 @@
 """The controls of a run, each with a place for one plain sentence when its value is bad."""
 
 import html
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from specviz.ui.examples import Example, example_prompts
 from specviz.ui.ways import Ways, rule_choices, rule_note
 
 QUIET = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+CHOICE = QUIET | {"trigger_mode": "always_last"}  # else gradio drops a choice made while another awaits its answer
 Updates = dict[Any, Any]
 NO_PAIR = "No pair is chosen, or it cannot be loaded here; the list below says why."
 _IN_MORE = {"min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "stop", "control_tokens"}
@@ -122,13 +124,15 @@ class Controls:
         """Example buttons fill in the prompt; a choice of pair, method or rule takes controls in and out."""
         for button, example in self._examples:
             fields = [self.inputs["prompt"], self.inputs["chat"]]
-            button.click(lambda chosen=example: (chosen.prompt, chosen.chat), None, fields, **QUIET)
+            # in the browser: of two quick choices the last one stands, which a server answering both cannot promise
+            chosen = json.dumps([example.prompt, example.chat])
+            button.click(None, None, fields, js=f"() => {chosen}", **QUIET)
         pair, method, rule, length, tree = (self.inputs[n] for n in ("pair", "method", "rule", "draft_length", "tree"))
         shape = [self._note, self._rule_note, *(self._places[name] for name in sorted(OPTIONAL))]
         chosen = [method, rule, length, tree]
-        pair.input(self._choose_pair, [pair, *chosen], [method, self._closed, length, *shape], **QUIET)
-        method.input(self._choose_method, chosen, [length, *shape], **QUIET)
-        gr.on([rule.input, length.input, tree.blur, tree.submit], self._shape, chosen, shape, **QUIET)
+        pair.input(self._choose_pair, [pair, *chosen], [method, self._closed, length, *shape], **CHOICE)
+        method.input(self._choose_method, chosen, [length, *shape], **CHOICE)
+        gr.on([rule.input, length.input, tree.blur, tree.submit], self._shape, chosen, shape, **CHOICE)
 
     def _choose_pair(self, pair: Any, method: Any, *others: Any) -> Updates:
         """The methods of another pair; the chosen one stays if it is among them."""

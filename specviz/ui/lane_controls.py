@@ -14,7 +14,7 @@ from specviz.trace.files import load_trace
 from specviz.trace.methods import METHODS
 from specviz.trace.schema import Settings, Trace
 from specviz.ui.checks import read_settings
-from specviz.ui.controls import QUIET, Controls, Updates, problem_place
+from specviz.ui.controls import CHOICE, Controls, Updates, problem_place
 from specviz.ui.engine import Engine
 from specviz.ui.lane_names import Choice
 from specviz.ui.pair_check import PairCheck
@@ -56,10 +56,10 @@ class LaneControls(Controls):
         super().wire()
         self._check.wire(self.inputs["pair"], self.inputs["dtype"])
         places = [self._here, self._of_recorded, self._of_file]
-        self.inputs["source"].input(self._choose_source, self.inputs["source"], places, **QUIET)
+        self.inputs["source"].input(self._choose_source, self.inputs["source"], places, **CHOICE)
         told = [self.box, self._problem]
         shaping = [control.change for control in self.inputs.values()]
-        gr.on(shaping, self._tell, {*self.inputs.values()}, told, trigger_mode="always_last", **QUIET)
+        gr.on(shaping, self._tell, {*self.inputs.values()}, told, **CHOICE)
 
     def choice(self, values: Mapping[Any, Any], shared: Mapping[str, Any]) -> tuple[Choice | None, str | None]:
         """What the lane is, or why it cannot run. values: by control. shared: settings that all lanes have."""

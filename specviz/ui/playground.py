@@ -9,7 +9,7 @@ import gradio as gr
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import loads
 from specviz.ui.checks import read_settings
-from specviz.ui.controls import QUIET, Controls, Updates
+from specviz.ui.controls import CHOICE, QUIET, Controls, Updates
 from specviz.ui.desk import Desk
 from specviz.ui.engine import Engine
 from specviz.ui.examples import recorded_lines, recorded_runs
@@ -72,8 +72,8 @@ class Playground(Tab):
         )
         self._stop.click(self._request_stop, None, self._status, **QUIET)
         shown = [self._view, self._status, self._recorded]
-        self._recorded.input(self._show_recorded, self._recorded, shown, cancels=[running], **QUIET)
-        self._view.trace_import(self._show_import, None, shown, cancels=[running], **QUIET)
+        self._recorded.input(self._show_recorded, self._recorded, shown, cancels=[running], **CHOICE)
+        self._view.trace_import(self._show_import, None, shown, cancels=[running], **CHOICE)
 
     def _start(self, values: dict[Any, Any], request: gr.Request) -> Iterator[Updates]:
         """A live run, as updates of the page."""

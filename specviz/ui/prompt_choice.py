@@ -7,7 +7,7 @@ import gradio as gr
 from specviz.trace.errors import SpecvizError
 from specviz.trace.measured import PromptText
 from specviz.ui.checks import MOST_CHARACTERS
-from specviz.ui.controls import QUIET
+from specviz.ui.controls import CHOICE
 from specviz.ui.engine import Engine
 
 _OWN = "own"
@@ -26,7 +26,7 @@ class PromptChoice:
                                 elem_id=f"{prefix}-prompt-count")  # fmt: skip
         self._text = gr.Textbox(label="Text", lines=4, max_lines=10, visible=not sets, elem_id=f"{prefix}-own")
         self.inputs = [self._kind, self._count, self._text]
-        self._kind.input(self._show, self._kind, [self._count, self._text], **QUIET)
+        self._kind.input(self._show, self._kind, [self._count, self._text], **CHOICE)
 
     def prompts(self, values: dict[Any, Any]) -> list[PromptText]:
         """The prompts chosen. Raises SpecvizError with a sentence for a choice that holds none."""

@@ -10,7 +10,7 @@ from specviz.models.catalog import CatalogEntry
 from specviz.trace.choices import Method, Settings
 from specviz.trace.methods import METHODS
 from specviz.ui.checks import PAGE_LIMITS, read_settings
-from specviz.ui.controls import NO_PAIR, QUIET, Controls
+from specviz.ui.controls import CHOICE, NO_PAIR, Controls
 from specviz.ui.engine import Engine
 from specviz.ui.tuning import Tuning, interleaved
 
@@ -65,7 +65,7 @@ class TuneControls(Controls):
         """A preset fills in the amounts; a choice of pair, method or rule takes controls in and out."""
         super().wire()
         filled = [self.inputs[name] for name in ("gammas", "max_new_tokens", "prompts", "repeats")]
-        self.inputs["preset"].input(_amounts, self.inputs["preset"], filled, **QUIET)
+        self.inputs["preset"].input(_amounts, self.inputs["preset"], filled, **CHOICE)
 
     def order(self, named: Mapping[str, Any]) -> tuple[Tuning | None, dict[str, str]]:
         """What was ordered, or the sentences by control that say what is wrong. named: raw values by control."""

@@ -13,6 +13,12 @@ from playwright.sync_api import expect
 
 from specviz.trace.errors import SpecvizError
 from specviz.trace.files import loads
+from specviz.ui.examples import example_prompts
+
+BOTH = """
+() => [...document.querySelectorAll(".sv-examples button")]
+    .filter(button => ["Class", "Chat"].includes(button.textContent.trim())).forEach(button => button.click())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -132,11 +138,21 @@ def test_a_recorded_run_takes_the_place_of_a_live_one(screen, fake):
 
 
 def test_example_prompts(screen):
-    screen.press("Class")
-    expect(screen.page.locator("#sv-prompt textarea")).to_have_value("class Stack:\n    def __init__(self):\n"
-        "        self.items = []\n\n    def push(self, item):")  # fmt: skip
-    screen.press("Chat")
-    expect(screen.page.locator("#sv-chat input")).to_be_checked()
+    prompt, chat = screen.page.locator("#sv-prompt textarea"), screen.page.locator("#sv-chat input")
+    for example in reversed(example_prompts()):  # the page opens with the first one filled in
+        screen.press(example.title)
+        expect(prompt).to_have_value(example.prompt)
+        expect(chat).to_be_checked(checked=example.chat)
+
+
+def test_of_two_examples_chosen_at_once_the_last_one_stands(screen):
+    chat = screen.page.locator("#sv-chat input")
+    for _ in range(10):
+        screen.press("Class")
+        expect(chat).not_to_be_checked()
+        screen.page.evaluate(BOTH)
+        screen.page.wait_for_timeout(200)  # the first one's answer, were there any
+        assert chat.is_checked()
 
 
 def test_a_pair_that_cannot_be_chosen_says_why(screen):

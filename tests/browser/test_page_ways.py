@@ -13,6 +13,13 @@ FIELDS = """
 () => [...document.querySelectorAll('.sv-field')].filter(field => field.offsetParent)
   .map(field => field.querySelector('[id]').id.slice(3))
 """
+CHOOSE = """
+async names => { for (const name of names) {
+  [...document.querySelectorAll('label:has(input[type=radio])')]
+    .find(label => label.offsetParent && label.textContent.includes(name)).querySelector('input').click();
+  await new Promise(done => setTimeout(done));
+} }
+"""
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
 
@@ -36,6 +43,10 @@ def screen(page, url):
 
 def choose(screen, name):
     screen.page.get_by_role("radio", name=name, exact=True).check()
+
+
+def choose_at_once(screen, *names):
+    screen.page.evaluate(CHOOSE, names)
 
 
 def expect_fields(screen, *optional):
@@ -105,6 +116,13 @@ def test_switching_the_recorded_run_redraws_everything(screen):
     expect(screen.player.locator(".models")).to_contain_text("Prompt lookup")
     expect(screen.player.locator(".arrow")).to_be_visible()
     expect(screen.player.locator(".chart h4").first).to_have_text("Acceptance by position")
+
+
+def test_of_choices_made_at_once_the_last_one_is_answered(screen):
+    choose_at_once(screen, "Prompt lookup", "Early exit")
+    expect_fields(screen, "gamma", "draft-length", "exit-layer")
+    choose_at_once(screen, "tree", "copy")
+    expect(screen.player.locator(".models")).to_contain_text("Prompt lookup")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
