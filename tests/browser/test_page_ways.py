@@ -90,6 +90,7 @@ def test_a_bad_value_is_told_at_its_control_and_forgotten_with_it(screen, fake):
     screen.press("Run")
     expect(screen.problems).to_contain_text("64")
     choose(screen, "Early exit")
+    expect_fields(screen, "gamma", "draft-length", "exit-layer")  # by then the first press is answered to its end
     screen.press("Run")
     expect(screen.status).to_have_text("Finished.")
     expect(screen.problems).to_have_count(0)
