@@ -1,6 +1,7 @@
 // Plotly charts under the stream. Python sends complete figures; here they get the theme's colours and a cursor.
-const charts = { cards: new Map(), drawn: -1, timer: 0, busy: false, lastDraw: 0 };
-const DRAW_EVERY = 250; // ms between redraws while a run streams
+const charts = { cards: new Map(), drawn: -1, timer: 0, busy: false, lastDraw: 0, pause: 0 };
+const DRAW_EVERY = 250; // ms between redraws while a run streams, at least
+const PAUSE = 2; // and this many times what the last one took, so that a slow machine still hears a click
 
 // One copy of plotly.js for the page, loaded when the first chart is to be drawn, kept apart from other versions.
 function loadPlotly() {
@@ -41,7 +42,7 @@ function clearCharts() {
 
 function scheduleCharts() {
   if (charts.timer || !run || charts.drawn === run.chartsVersion) return;
-  const wait = Math.max(0, charts.lastDraw + DRAW_EVERY - performance.now());
+  const wait = Math.max(0, charts.lastDraw + charts.pause - performance.now());
   charts.timer = setTimeout(() => { charts.timer = 0; drawCharts(); }, wait);
 }
 
@@ -49,7 +50,7 @@ function scheduleCharts() {
 async function drawCharts() {
   if (charts.busy || !element.isConnected || find('.sv').offsetWidth === 0) return;
   charts.busy = true;
-  const drawing = run;
+  const drawing = run, begun = performance.now();
   charts.drawn = run.chartsVersion;
   find('.charts').hidden = Object.keys(run.charts).length === 0;
   Object.keys(run.charts).forEach(chartCard); // all places first: they share the width
@@ -70,6 +71,7 @@ async function drawCharts() {
   } finally {
     charts.busy = false;
     charts.lastDraw = performance.now();
+    charts.pause = Math.max(DRAW_EVERY, PAUSE * (charts.lastDraw - begun));
     scheduleCharts();
   }
 }

@@ -119,7 +119,7 @@ def test_four_lanes_of_the_embedded_pair_end_with_the_figures_of_bench_on_the_sa
 
 
 def test_stop_keeps_what_is_whole_and_the_next_comparison_works(screen, fake):
-    fake.rounds, fake.pause = 200, 0.01
+    fake.rounds, fake.pause = 2000, 0.01
     screen.press("Compare")
     expect(screen.said).to_have_text("Decoding.")
     screen.press("Stop")

@@ -61,7 +61,7 @@ def test_run_shows_the_rounds_and_says_that_it_finished(screen, fake):
 
 
 def test_stop_and_run_again_twenty_times(screen, fake):
-    fake.rounds, fake.pause = 500, 0.01
+    fake.rounds, fake.pause = 4096, 0.02
     for _ in range(20):
         screen.press("Run")
         expect(screen.status).to_contain_text("Decoding.")
@@ -127,7 +127,7 @@ def test_a_failure_keeps_the_rounds(screen, fake):
 
 
 def test_a_recorded_run_takes_the_place_of_a_live_one(screen, fake):
-    fake.rounds, fake.pause = 500, 0.01
+    fake.rounds, fake.pause = 4096, 0.02
     screen.press("Run")
     expect(screen.status).to_contain_text("Decoding.")
     screen.page.get_by_role("radio", name="second").check()
@@ -186,7 +186,7 @@ def test_import_of_something_else_is_told_and_nothing_is_lost(screen, tmp_path):
 
 
 def test_closing_the_tab_ends_the_run(screen, fake, url):
-    fake.rounds, fake.pause = 2000, 0.01
+    fake.rounds, fake.pause = 4096, 0.02
     screen.press("Run")
     expect(screen.status).to_contain_text("Decoding.")
     context = screen.page.context
@@ -199,14 +199,16 @@ def test_closing_the_tab_ends_the_run(screen, fake, url):
 
 
 def test_a_second_visitor_waits_his_turn(screen, fake, url):
-    fake.rounds, fake.pause = 500, 0.01
+    fake.rounds, fake.pause = 4096, 0.02
     screen.press("Run")
     expect(screen.status).to_contain_text("Decoding.")
     other = Screen(screen.page.context.new_page(), url)
     other.press("Run")
     expect(other.status).to_contain_text("Busy: waiting for 1 other run to end.")
+    screen.page.bring_to_front()
     screen.press("Stop")
     expect(other.status).to_contain_text("Decoding.")
+    other.page.bring_to_front()
     other.press("Stop")
     expect(other.status).to_have_text("Stopped.")
     assert fake.most_at_once == 1
