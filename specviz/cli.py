@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specviz.commands import bench, check, doctor, sweep
-from specviz.commands.options import add_pair_options, add_settings_options, ignored, load, settings
+from specviz.commands.options import (
+    add_pair_options,
+    add_settings_options,
+    ignored,
+    load,
+    require_readable,
+    settings,
+)
+from specviz.commands.parser import Parser
 from specviz.terminal_tables import safe
 from specviz.trace.errors import SpecvizError
 
@@ -33,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m specviz", description="See speculative decoding, round by round.")
+    parser = Parser(prog="python -m specviz", description="See speculative decoding, round by round.")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     run = actions.add_parser("run", help="decode a prompt speculatively and show every round")
     _add_run_arguments(run)
@@ -80,6 +88,7 @@ def _replay(options: argparse.Namespace) -> int:
     from specviz.terminal import show_trace
     from specviz.trace.files import load_trace, rounds_csv, tokens_csv
 
+    require_readable(options.file)
     trace = load_trace(options.file)
     show_trace(trace)
     if options.csv:

@@ -28,10 +28,17 @@ function showStreamChoice(keys) {
   choice.value = streamView.chosen ?? '';
 }
 
+// A lane goes by the number that its title begins with, wherever it stands; one without, plain decoding, by P.
+function laneTags(stream) {
+  let plain = 0;
+  return stream.lanes.map(({ title }) => /^\d+(?= )/.exec(title)?.[0] ?? 'P' + (plain++ ? plain : ''));
+}
+
 function showLaneTitles(stream) {
+  const tags = laneTags(stream);
   find('.stream-lanes').replaceChildren(...stream.lanes.map(({ title }, k) => {
     const item = el('li');
-    item.append(el('b', 'lane-tag', String(k + 1)), ' ', el('span', '', title.startsWith(`${k + 1} `) ? title.slice(2) : title));
+    item.append(el('b', 'lane-tag', tags[k]), ' ', el('span', '', title.replace(/^\d+ /, '')));
     return item;
   }));
 }
@@ -133,25 +140,25 @@ function widthOf(piece) {
 }
 
 function paintBlocks(stream, box, width) {
-  const lanes = placedTokens(stream);
+  const lanes = placedTokens(stream), tags = laneTags(stream);
   const places = blocksOf(lanes, width);
   for (const { node } of streamView.blocks.splice(places.length)) node.remove();
   places.forEach(([from, to], index) => {
     const parts = lanes.map(lane => lane.filter(({ at }) => at >= from && at < to));
     const mark = JSON.stringify([from, to, parts]);
     if (streamView.blocks[index]?.mark === mark) return;
-    const node = blockNode(parts, from, to);
+    const node = blockNode(parts, from, to, tags);
     if (streamView.blocks[index]) streamView.blocks[index].node.replaceWith(node); else box.append(node);
     streamView.blocks[index] = { mark, node };
   });
 }
 
-function blockNode(parts, from, to) {
+function blockNode(parts, from, to, tags) {
   const bounds = [...new Set([from, to, ...parts.flat().flatMap(({ at, end }) => [at, Math.min(end, to)])])].sort((a, b) => a - b);
   const node = el('div', 'block'), column = new Map(bounds.map((at, k) => [at, k + 2]));
   node.style.gridTemplateColumns = `${LANE_TAG}px repeat(${Math.max(1, bounds.length - 1)}, max-content)`;
   parts.forEach((tokens, lane) => {
-    const row = el('div', 'strip'), tag = el('span', 'lane-tag', String(lane + 1));
+    const row = el('div', 'strip'), tag = el('span', 'lane-tag', tags[lane]);
     tag.style.gridRow = lane + 1;
     row.append(tag);
     for (const token of tokens) row.append(tokenCell(token, lane, column, to));

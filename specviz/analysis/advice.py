@@ -1,7 +1,9 @@
 """What to do with the figures: which gamma, in one sentence, and the report of a sweep."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
+from typing import Any
 
 from specviz.analysis.command_lines import flags
 from specviz.analysis.costs import CostModel, fit_costs
@@ -17,15 +19,17 @@ from specviz.trace.measured import Decoded, PromptKind, StepTimes
 from specviz.trace.schema import Provenance
 
 _USUAL = 4  # the gamma to calibrate with
+_HARDLY = 1.1  # an interval that ends below this leaves no gain worth a second model
 
 
 def choose(sweep: Table) -> int:
     """The gamma to use, 0 for none, from the table "sweep".
 
-    The quickest measured one, if it is quicker than plain decoding. One that was not measured goes before it, and
-    before plain decoding, only if it is predicted to be quicker by more than predictions miss on average.
+    The quickest measured one, if it is quicker than plain decoding; but one whose whole interval is above plain
+    decoding goes before one that is quicker on average and may be slower. One that was not measured goes before them
+    only if it is predicted to be quicker by more than predictions miss on average.
     """
-    top, hope = _quickest(sweep, "measured"), _quickest(sweep, "predicted", fresh=True)
+    top, hope = _best_measured(sweep), _quickest(sweep, "predicted", fresh=True)
     known = max(1.0, top["measured"]) if top else 1.0
     if hope and hope["predicted"] > known * (1 + (mean_error(sweep.rows) or 0.0)):
         return hope["gamma"]
@@ -33,7 +37,7 @@ def choose(sweep: Table) -> int:
 
 
 def recommendation(best: Best, sweep: Table) -> str:
-    """One sentence on the gamma that `choose` gives: how fast, how sure; or not to speculate.
+    """The gamma that `choose` gives, how fast and how sure, in a few sentences; or not to speculate.
 
     best: the best by prediction, for its interval. sweep: the table that holds its row. Measured figures are compared
     with measured ones, predicted with predicted.
@@ -43,26 +47,34 @@ def recommendation(best: Best, sweep: Table) -> str:
         other = top or _quickest(sweep, "predicted") or _row(sweep, 0)
         return f"Do not speculate here: the best draft, gamma {other['gamma']}, makes it {_speed(sweep, other, best)}."
     row = _row(sweep, gamma)
-    measured = row["measured"] is not None
-    low = row["low"] if measured else best.low if gamma == best.gamma else None
-    ahead = _ahead(row, best, sweep)
-    if not measured and top and (error := mean_error(sweep.rows)) is not None:
-        ahead += f"; of those measured gamma {top['gamma']} is best with {_measured(sweep, top)}"
-        ahead += f", and predictions miss by {error:.1%} on average"
-    figure = _speed(sweep, row, best)
-    if low is not None and low <= 1:
-        return f"Speculation hardly pays here: gamma {gamma} is best with {figure}, which may be no gain{ahead}."
-    return f"Use gamma {gamma}: {figure}{ahead}."
+    low, high = (row["low"], row["high"]) if row["measured"] is not None else (None, None)
+    if row["measured"] is None and gamma == best.gamma:
+        low, high = best.low, best.high
+    said = [f"{_speed(sweep, row, best)}{_ahead(row, best, sweep)}."]
+    if low is None or low > 1:
+        said[0] = f"Use gamma {gamma}: {said[0]}"
+    elif high < _HARDLY:
+        said[0] = f"Speculation hardly pays here: the best draft, gamma {gamma}, makes it {said[0]}"
+    else:
+        said[0] = f"Cannot tell whether speculation pays here: the best draft, gamma {gamma}, makes it {said[0]}"
+        said.append("Measure more prompts to know.")
+    return " ".join([*said[:1], *_beside(row, best, sweep), *said[1:]])
 
 
-def kinds_sentence(best: dict[PromptKind, Best]) -> str | None:
-    """The best gamma of each kind of text in one sentence; None with fewer than two kinds."""
+def kinds_sentence(best: dict[PromptKind, Best], gamma: int) -> str | None:
+    """The kinds of text that do better with another gamma than this one, in one sentence; None with fewer than two."""
     if len(best) < 2:
         return None
-    parts = [
-        f"{kind} gamma {b.gamma} ({b.speedup:.2f}×)" if b.gamma else f"{kind} better plain" for kind, b in best.items()
+    same = [kind for kind, b in best.items() if gamma in (b.gamma, *b.standing)]
+    others = [
+        f"{kind} with {_named(b.gamma)}{f' ({b.speedup:.2f}×)' if b.gamma else ''}"
+        for kind, b in best.items()
+        if kind not in same
     ]
-    return f"By kind of text, predicted: {', '.join(parts)}."
+    if not others:
+        return f"By prediction no kind of text does better for sure than with {_named(gamma)}."
+    rest = f"; for {_listed(same, 'and')} that cannot be told" if same else ""
+    return f"By prediction better than with {_named(gamma)}: {', '.join(others)}{rest}."
 
 
 def sweep_report(
@@ -96,7 +108,7 @@ def sweep_report(
     tables = [sweep, *kinds, acceptance_by_prompt(calibration), fit.table, waterfall_table(calibration)]
     return Report(
         "Which gamma",
-        [sentence for sentence in (recommendation(best, sweep), kinds_sentence(by_kind)) if sentence],
+        [sentence for sentence in (recommendation(best, sweep), kinds_sentence(by_kind, choose(sweep))) if sentence],
         [*tables, policy_table(calibration, fit.model), lines],
         [source],
     )
@@ -140,17 +152,41 @@ def _quickest(sweep: Table, key: str, fresh: bool = False) -> Row | None:
     return max((row for row in rows if not fresh or row["measured"] is None), key=lambda row: row[key], default=None)
 
 
+def _best_measured(sweep: Table) -> Row | None:
+    """The quickest row of those whose whole interval is above 1; without such rows the quickest that was measured."""
+    sure = [row for row in sweep.rows if row["gamma"] and row["low"] is not None and row["low"] > 1]
+    return _quickest(replace(sweep, rows=sure), "measured") or _quickest(sweep, "measured")
+
+
 def _ahead(row: Row, best: Best, sweep: Table) -> str:
-    """By how much it leads the next best that was measured, or predicted, as it was itself."""
-    others = [gamma for gamma in best.standing if gamma not in (best.gamma, 0)] if row["gamma"] == best.gamma else []
-    equal = f"cannot be told from gamma {_listed(others)} on these prompts" if others else ""
+    """By how much it leads the next best that was measured, or predicted, as it was itself; empty if it does not."""
     if row["measured"] is None:
-        lead = f", {best.margin:.1%} ahead of {_named(best.runner_up)}" if row["gamma"] == best.gamma else ""
-        return f"{lead}; it {equal}" if equal else lead
+        return f", {best.margin:.1%} ahead of {_named(best.runner_up)}" if row["gamma"] == best.gamma else ""
     gains = {0: 1.0} | {r["gamma"]: r["measured"] for r in sweep.rows if r["measured"] is not None}
     second = max((gamma for gamma in gains if gamma != row["gamma"]), key=lambda gamma: gains[gamma])
-    lead = f", {row['measured'] / gains[second] - 1:.1%} ahead of {_named(second)}"
-    return f"{lead}; by prediction it {equal}" if equal else lead
+    lead = row["measured"] / gains[second] - 1
+    return f", {lead:.1%} ahead of {_named(second)}" if lead >= 0 else ""
+
+
+def _beside(row: Row, best: Best, sweep: Table) -> list[str]:
+    """What else may be as good: gammas that prompts do not tell from it, and the quickest of the other sort."""
+    said = []
+    others = [gamma for gamma in best.standing if gamma not in (best.gamma, 0)]
+    if row["gamma"] == best.gamma and others:
+        said.append(f"By prediction it cannot be told from gamma {_listed(others)} on these prompts.")
+    top, hope = _quickest(sweep, "measured"), _quickest(sweep, "predicted", fresh=True)
+    error = mean_error(sweep.rows)
+    if row["measured"] is None and top:
+        misses = f", and predictions miss by {error:.1%} on average" if error is not None else ""
+        said.append(f"Of those measured gamma {top['gamma']} is best with {_measured(sweep, top)}{misses}.")
+    elif top and top["measured"] > row["measured"]:
+        said.append(f"Gamma {top['gamma']} has {_measured(sweep, top)}, more on average, but it may be no gain.")
+    elif hope and row["measured"] is not None and hope["predicted"] > row["measured"]:
+        said.append(
+            f"Gamma {hope['gamma']} was not measured; it is predicted at {hope['predicted']:.2f}×, "
+            "which is within what predictions miss: measure it, too."
+        )
+    return said
 
 
 def _speed(sweep: Table, row: Row, best: Best) -> str:
@@ -171,7 +207,7 @@ def _named(gamma: int) -> str:
     return f"gamma {gamma}" if gamma else "plain decoding"
 
 
-def _listed(numbers: Sequence[int]) -> str:
+def _listed(names: Sequence[Any], word: str = "or") -> str:
     """1, 2 or 3."""
-    *most, last = map(str, numbers)
-    return f"{', '.join(most)} or {last}" if most else last
+    *most, last = map(str, names)
+    return f"{', '.join(most)} {word} {last}" if most else last

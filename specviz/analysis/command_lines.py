@@ -26,6 +26,7 @@ _COLUMNS = [
     Column("warning", "mind"),
     Column("checked", "quoted from", about="version or text that the options were checked against; not run here"),
 ]
+_TARGET, _DRAFT = "TARGET", "DRAFT"  # in place of a name that no program could load
 _Line = tuple[str | None, str]  # command, warning
 
 
@@ -42,28 +43,36 @@ def flags(
 
     draft: the draft model, the Medusa heads, or None. ngram: longest n-gram of a lookup. exit_layer: layers that draft
     in early exit. gamma 0 gives the plain lines. A method that a program lacks has no command and a warning that says
-    so; a method whose drafting model has no name has no command either, nor have embedded models.
+    so. Where a name is missing, or stands for embedded models, which other programs cannot load, TARGET and DRAFT
+    stand in the command and the warning says so.
     """
-    options = _Options(target, draft, gamma, ngram, exit_layer)
-    nameless = bool(gamma and METHODS[method].needs and not draft)
+    names = (_TARGET, _DRAFT) if embedded else (target, draft or _DRAFT)
+    options = _Options(*names, gamma, ngram, exit_layer)
+    drafts = bool(gamma and METHODS[method].needs and (embedded or not draft))
+    placeholders = ([_TARGET] if embedded else []) + ([_DRAFT] if drafts else [])
     rows: list[Row] = []
     for engine, lines in _LINES.items():
         command, warning = lines("plain" if gamma == 0 else method, options)
-        if command and nameless:
-            command, warning = None, f"{warning} What drafts here has no name to give.".strip()
-        if command and embedded:
-            command, warning = None, "Embedded models have no hub name."
+        if command and (used := [name for name in placeholders if name in command]):
+            warning = f"{warning} {_explained(used)}".strip()
         rows.append({"engine": engine, "command": command, "warning": warning, "checked": _CHECKED[engine]})
     title = "plain decoding" if gamma == 0 else f"{METHODS[method].title}, gamma {gamma}"
     note = "Quoted from the named versions. Speeds there differ from the ones measured here; measure again."
     return Table("flags", f"Command lines: {title}", _COLUMNS, rows, note)
 
 
+def _explained(names: Sequence[str]) -> str:
+    """What placeholders stand for."""
+    if len(names) == 1:
+        return f"{names[0]} stands for the name of your own model."
+    return f"{' and '.join(names)} stand for the names of your own models."
+
+
 class _Options:
     """The choices of a line. Names are safe as one shell word: quoted, and never read as an option."""
 
-    def __init__(self, target: str, draft: str | None, gamma: int, ngram: int, exit_layer: int | None) -> None:
-        self.target, self.draft = _as_name(target), _as_name(draft or "")
+    def __init__(self, target: str, draft: str, gamma: int, ngram: int, exit_layer: int | None) -> None:
+        self.target, self.draft = _as_name(target), _as_name(draft)
         self.gamma, self.ngram, self.exit_layer = gamma, ngram, exit_layer
 
 

@@ -22,6 +22,8 @@ from specviz.analysis.verdicts import (
     is_slower,
     same_text,
     slower_because,
+    targets,
+    text_sentence,
     uneven,
     verdict,
 )
@@ -89,7 +91,7 @@ def lane_report(
     sentences = [sentence for lane in lanes for sentence in _sentences(lane)]
     by_name = {lane.name: lane.decodes for lane in lanes}
     sentences += [f"{label} dropped out: {why}" for label, why in (failed or {}).items()]
-    sentences += [*uneven(by_name, outside), *apart(by_name), *busy(by_name.values())]
+    sentences += [*uneven(by_name, outside), *targets(by_name), *apart(by_name), *busy(by_name.values())]
     tables = [_table(lanes, outside)]
     for lane in lanes:
         about = [lane.acceptance, terms_table(lane.decodes), *_cost_tables(lane)]
@@ -201,7 +203,7 @@ def _sentences(lane: _Lane) -> list[str]:
     stands = [f"{lane.name}: {verdict(lane.speed, cause_of(lane.why))}"]
     if is_slower(lane.speed) and lane.why:
         stands.append(lane.why.partition(". ")[2])
-    return [" ".join(stands), *doubts(lane.name, lane.decodes)]
+    return [" ".join(filter(None, [*stands, text_sentence(lane.decodes)])), *doubts(lane.name, lane.decodes)]
 
 
 def _cost_tables(lane: _Lane) -> list[Table]:

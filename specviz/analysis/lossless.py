@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from specviz.analysis.chi_square import LEAST_EXPECTED, Fit, fit
 from specviz.analysis.equality import equality_sentence, equality_table, token_text
-from specviz.analysis.tables import Column, Report, Row, Table
+from specviz.analysis.tables import Column, Report, Row, Table, p_text
 from specviz.analysis.words import count
 from specviz.trace.checked import FAULTS, Compared, Fault, Place, Tally
 from specviz.trace.choices import Rule
@@ -74,7 +74,7 @@ def rules_table(place: Place, tallies: Sequence[Tally]) -> Table:
                f"sum of (draws - expected)² / expected; continuations that expect fewer than {LEAST_EXPECTED:g} draws "
                "count as one"),
         Column("df", "Degrees of freedom", "count", "exact", "groups that were compared, less one"),
-        Column("p_value", "p-value", "number", "measured",
+        Column("p_value", "p-value", "p", "measured",
                "chance of a chi-square this large if the rule is right: any value from 0 to 1 is as likely as any "
                "other then, and with a fault it goes to 0"),
         Column("total_variation", "Total variation", "number", "measured",
@@ -148,14 +148,24 @@ def _verdict(tally: Tally, found: Fit) -> str:
 def _sentence(place: Place, tally: Tally) -> str:
     found, title = fit_of(place, tally), rule_title(tally.rule)
     if found is None or found.p_value is None:
-        return f"{title}: too few draws to tell."
-    p = f"= {found.p_value:.2g}" if found.p_value else "below 1e-300"
+        return f"{title}: {_too_few(place, tally)}"
+    p = f"= {p_text(found.p_value)}" if found.p_value else p_text(found.p_value)
     numbers = f"{count(tally.draws, 'draw')}, p {p}"
     if _differs(found):
         return f"{title} writes another distribution than the target ({numbers}): {_meaning(tally.rule)}."
     if claims_exact(tally.rule):
         return f"{title}: nothing tells its tokens from the target's own ({numbers})."
     return f"{title}: not told from the target's own tokens so far ({numbers}), though it is not exact."
+
+
+def _too_few(place: Place, tally: Tally) -> str:
+    """Why the test cannot be made, which needs `LEAST_EXPECTED` draws of the likeliest continuation and of the rest."""
+    likeliest, *others = sorted(place.chances, reverse=True)
+    smaller = min(likeliest, math.fsum(others))
+    if not smaller:
+        return "only one continuation has a chance here, so there is nothing to tell apart."
+    needed = math.ceil(LEAST_EXPECTED / smaller)
+    return f"{count(tally.draws, 'draw')} cannot tell; the test needs at least {needed:,}."
 
 
 def _meaning(rule: Rule | Fault) -> str:

@@ -28,7 +28,10 @@ _COLUMNS = [
         "predicted", "predicted", "times", "fitted",
         "from the calibration run: its places replayed with this gamma, each round timed by the cost model",
     ),
-    Column("error", "error", "percent", "fitted", "predicted / measured - 1"),
+    Column(
+        "error", "error", "percent", "fitted",
+        "predicted / measured - 1; none at the gamma that the prediction starts from, which is no test of it",
+    ),
     Column(
         "from_hazards", "from hazards", "times", "fitted",
         "(1 + h1 + h1 h2 + ...) / round cost, with the conditional acceptance h of each position and the cost model: a "
@@ -136,7 +139,7 @@ def sweep_table(
 
 
 def mean_error(rows: Sequence[Row]) -> float | None:
-    """Mean over the measured rows of a sweep of |predicted / measured - 1|; None if no row is measured."""
+    """Mean of |predicted / measured - 1| over the rows of a sweep that test the prediction; None if none does."""
     errors = [abs(row["error"]) for row in rows if row["error"] is not None]
     return float(np.mean(errors)) if errors else None
 
@@ -173,6 +176,7 @@ def _sweep(
 ) -> _Sweep:
     runs, limit = recorded(calibration), draft_limit([*calibration, *chain.from_iterable(measured.values())])
     rates, rate = hazards(calibration), alpha(calibration)
+    start = calibration[0].trace.settings.gamma if limit is None else min(calibration[0].trace.settings.gamma, limit)
     own: dict[int, Sequence[Decoded]] = {}
     for gamma in sorted(measured):  # a longer one than there can be was the limit, and stands for it if it must
         own.setdefault(gamma if limit is None else min(gamma, limit), measured[gamma])
@@ -180,9 +184,10 @@ def _sweep(
     rows: list[Row] = []
     for gamma in sorted({0, *_possible(gammas, limit), *own}):
         seen, gain = predict_runs(runs, fit.model, gamma), speeds.get(gamma, Speed())
+        tests = gain.value and gamma != start  # the start is what the prediction was made from
         rows.append({
             "gamma": gamma, "measured": gain.value, "low": gain.low, "high": gain.high,
-            "predicted": seen.speedup, "error": seen.speedup / gain.value - 1 if gain.value else None,
+            "predicted": seen.speedup, "error": seen.speedup / gain.value - 1 if tests else None,
             "from_hazards": predict(rates, fit.model, gamma).speedup,
             "leviathan": leviathan(rate, fit.model.c, gamma) if rate is not None and fit.model.c is not None else None,
             "passes": seen.tokens_per_pass, "passes_measured": _tokens_per_pass(own.get(gamma, ())),

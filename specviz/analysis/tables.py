@@ -14,7 +14,7 @@ from specviz.analysis.words import duration
 from specviz.trace.schema import Provenance
 
 Kind = Literal["measured", "exact", "fitted", "quoted"]
-Format = Literal["text", "count", "number", "times", "percent", "seconds", "bytes"]
+Format = Literal["text", "count", "number", "times", "percent", "seconds", "bytes", "p"]
 Value = str | int | float | bool | None
 Row = dict[str, Value]
 
@@ -27,8 +27,8 @@ class Column:
     """One column. kind: None for labels only; a column of numbers has one, and `about` is its definition.
 
     format: how a value reads. "times" is a speedup (1.59×), "number" anything else without a unit, "percent" takes
-    a share in [0, 1], "seconds" and "bytes" take those units. low, high: keys of the ends of the 95% interval, which
-    stand in the rows beside the value and have no column of their own.
+    a share in [0, 1], "seconds" and "bytes" take those units, "p" is a p-value, 0 where no float can hold it. low and
+    high: keys of the ends of the 95% interval, which stand in the rows beside the value, without a column.
     """
 
     key: str
@@ -171,7 +171,14 @@ def _written(form: Format, value: Value) -> str:
         return duration(value)
     if form == "bytes":
         return _bytes(value)
+    if form == "p":
+        return p_text(value)
     return f"{value:.3g}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def p_text(value: float) -> str:
+    """A p-value; never 0, which stands for one that no float can hold."""
+    return f"{value:.2g}" if value else "below 1e-300"
 
 
 def _bytes(value: float) -> str:

@@ -30,7 +30,8 @@ def verdict(speed: Speed, cause: str = "") -> str:
         return f"Slower than plain decoding: {figure}{cause and f'; {cause}'}."
     if speed.low > 1:
         return f"Faster than plain decoding: {figure}."
-    return f"Cannot tell: {figure}, and the interval {speed.low:.2f} to {speed.high:.2f} holds 1."
+    cure = "take a longer text" if speed.over == "rounds" else "take more prompts"
+    return f"Cannot tell: {figure}, and the interval {speed.low:.2f} to {speed.high:.2f} holds 1; {cure}."
 
 
 def is_slower(speed: Speed) -> bool:
@@ -104,7 +105,7 @@ def uneven(lanes: Mapping[str, Sequence[Decoded]], references: Mapping[str, Sequ
 
 
 def apart(lanes: Mapping[str, Sequence[Decoded]]) -> list[str]:
-    """A sentence on the lanes recorded on another machine, or at another time, than most lanes here."""
+    """A sentence on the lanes recorded on another machine, or at another time, than most lanes, or the newest, here."""
     groups: list[list[str]] = []
     for lane, decodes in lanes.items():
         known = next((group for group in groups if _in_turns(lanes[group[0]], decodes)), None)
@@ -112,7 +113,7 @@ def apart(lanes: Mapping[str, Sequence[Decoded]]) -> list[str]:
             groups.append([lane])
         else:
             known.append(lane)
-    groups.sort(key=len, reverse=True)
+    groups.sort(key=lambda group: (len(group), lanes[group[0]][0].trace.provenance.date), reverse=True)
     return [_recorded(group, lanes[group[0]]) for group in groups[1:]]
 
 
@@ -133,6 +134,32 @@ def _in_turns(lane: Sequence[Decoded], other: Sequence[Decoded]) -> bool:
         return abs(datetime.fromisoformat(one.date) - datetime.fromisoformat(two.date)) <= _TOGETHER
     except (ValueError, TypeError):  # a trace from elsewhere may write its date otherwise
         return one.date == two.date
+
+
+def targets(lanes: Mapping[str, Sequence[Decoded]]) -> list[str]:
+    """A sentence where lanes do not have the same target in the same precision."""
+    models = {lane: decodes[0].trace.provenance.target for lane, decodes in lanes.items()}
+    names = {lane: f"{model.name} ({model.dtype})" for lane, model in models.items()}
+    if len(set(names.values())) < 2:
+        return []
+    listed = "; ".join(f"{lane}: {name}" for lane, name in names.items())
+    return [f"The lanes have different targets ({listed}), and each speedup is over plain decoding with its own."]
+
+
+def text_sentence(decodes: Sequence[Decoded]) -> str:
+    """Whether this lane writes what plain decoding writes; empty where `doubts` tells of a difference."""
+    texts = same_text(decodes)
+    if texts["texts"] == NOT_CLAIMED:
+        return "Its rule changes the output."
+    if texts["texts"] == OTHER_DRAWS:
+        return "Its texts are other draws from the target's own distribution."
+    if texts["texts"] == NOT_COMPARED or texts["same_texts"] < texts["texts_compared"]:
+        return ""
+    return f"Its text is that of plain decoding in {_all(texts['texts_compared'])}."
+
+
+def _all(prompts: int) -> str:
+    return f"all {prompts} prompts" if prompts > 1 else "its one prompt"
 
 
 def busy(lanes: Iterable[Sequence[Decoded]]) -> list[str]:

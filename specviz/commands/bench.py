@@ -5,8 +5,16 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specviz.commands.measuring import add_measuring_options, run
-from specviz.commands.options import CHOICES, HELP, add_pair_options, add_settings_options, ignored, load, settings
+from specviz.commands.measuring import add_measuring_options, measured_settings, prompts, run
+from specviz.commands.options import (
+    CHOICES,
+    HELP,
+    add_pair_options,
+    add_settings_options,
+    ignored,
+    load,
+    require_readable,
+)
 from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 
 if TYPE_CHECKING:
@@ -45,9 +53,11 @@ def _bench(options: argparse.Namespace) -> int:
 
     require_writable(options)
     if options.sources:
+        require_readable(*options.sources, folders=True)
         decodes, references, failed = *load_decodes(options.sources), {}
     else:
-        measured = run(lanes(options), options, references=options.baseline is not None)
+        texts = prompts(options)  # a mistake in them is told before anything is loaded
+        measured = run(lanes(options), texts, options, references=options.baseline is not None)
         decodes, references, failed = measured.decoded, measured.references, measured.failed
     deliver(lane_report(decodes, references, failed), options)
     return 0
@@ -59,7 +69,8 @@ def lanes(options: argparse.Namespace) -> list["LanePlan"]:
 
     choices = list(dict.fromkeys(product(options.method or [None], options.rule or ["rejection"], options.gamma)))
     for method, rule, gamma in choices:
-        settings(options, method=method or "draft-model", rule=rule, gamma=gamma)  # refused before anything is loaded
+        # refused before anything is loaded
+        measured_settings(options, method=method or "draft-model", rule=rule, gamma=gamma)
     pairs = list(dict.fromkeys(product(options.pair or [None], options.dtype or [None])))
     plans: dict[str, LanePlan] = {}
     notices: list[str] = []
@@ -67,7 +78,7 @@ def lanes(options: argparse.Namespace) -> list["LanePlan"]:
         pair = load(options, pair=name, dtype=dtype)
         notices += pair.notices
         for method, rule, gamma in choices:
-            chosen = settings(options, method=method or pair.default_method, rule=rule, gamma=gamma)
+            chosen = measured_settings(options, method=method or pair.default_method, rule=rule, gamma=gamma)
             notices += ignored(chosen)
             label = _label(pair, chosen, several=len(pairs) > 1)
             plans.setdefault(label, LanePlan(label, pair, chosen))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from specviz.commands.measuring import add_prompt_options, prompts
+from specviz.commands.measuring import add_prompt_options, measured_settings, prompts
 from specviz.commands.options import CHOICES, HELP, add_pair_options, add_settings_options, flag, load, settings
 from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 from specviz.trace.checked import FAULTS, FIRST_PROMPT, SAMPLED
@@ -53,7 +53,8 @@ def _check(options: argparse.Namespace) -> int:
 
     require_writable(options)
     texts = prompts(options)
-    chosen = settings(options, rule=options.rule[0], chat=options.chat)
+    made = settings if options.no_greedy else measured_settings  # draws have a length of their own
+    chosen = made(options, rule=options.rule[0], chat=options.chat)
     if not options.draws and options.no_greedy:
         raise SpecvizError("Nothing is left to check: leave out --no-greedy, or give --draws.")
     pair = load(options)

@@ -3,12 +3,15 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from specviz.commands.options import require_readable, settings
 from specviz.commands.outputs import note
 from specviz.models.prompt_sets import from_file, kinds, load_set
 from specviz.trace.errors import SpecvizError
 from specviz.trace.measured import PromptText
+from specviz.trace.schema import Settings
+from specviz.trace.settings import require_tokens
 
 if TYPE_CHECKING:
     from specviz.decoding.bench import LanePlan, Measurement
@@ -39,11 +42,21 @@ def prompts(options: argparse.Namespace) -> list[PromptText]:
     chosen = options.kind or ([] if options.prompts or typed else ["code"])
     sets = [load_set(kind) for kind in dict.fromkeys(chosen)]
     if options.prompts:
+        require_readable(options.prompts)
         sets.append(from_file(options.prompts))
     return [*(prompt for group in sets for prompt in group[: options.limit]), *typed]
 
 
-def run(lanes: Sequence["LanePlan"], options: argparse.Namespace, references: bool = False) -> "Measurement":
+def measured_settings(options: argparse.Namespace, **changes: Any) -> Settings:
+    """What `settings` gives, which must let a token out. Raises SpecvizError."""
+    made = settings(options, **changes)
+    require_tokens(made)
+    return made
+
+
+def run(
+    lanes: Sequence["LanePlan"], texts: Sequence[PromptText], options: argparse.Namespace, references: bool = False
+) -> "Measurement":
     """Measure to the end and return the measurement; Ctrl-C ends it early if something whole is there already.
 
     Raises SpecvizError if no lane came through.
@@ -53,7 +66,7 @@ def run(lanes: Sequence["LanePlan"], options: argparse.Namespace, references: bo
     from specviz.decoding.bench import measure
     from specviz.trace.decodes import save_decodes
 
-    running = measure(lanes, prompts(options), options.repeats, options.block, references)
+    running = measure(lanes, texts, options.repeats, options.block, references)
     with tqdm(total=running.of, unit="decode", leave=False, disable=None) as bar:
         try:
             with running:

@@ -1,8 +1,10 @@
 """Options that several actions share: which pair, and which settings."""
 
 import argparse
+import os
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from specviz.models.catalog import DTYPES
@@ -80,6 +82,23 @@ def add_settings_options(parser: argparse.ArgumentParser, leave_out: Collection[
     parser.add_argument(
         "--control-tokens", action="store_true", help="text like <|im_end|> counts as the control token"
     )
+
+
+def require_readable(*paths: Path, folders: bool = False) -> None:
+    """Raise SpecvizError for a file (or with `folders` a folder) that cannot be read, its path named as it was given.
+
+    What reads it names the last part only, because the page says the same and must not show where its server is.
+    """
+    for path in paths:
+        why = "Permission denied"
+        try:
+            if path.is_dir() and not folders:
+                why = "Is a directory"
+            elif path.stat() and os.access(path, os.R_OK):
+                continue
+        except OSError as error:
+            why = error.strerror
+        raise SpecvizError(f"Cannot read {path}: {why}.")
 
 
 def require_one_pair(options: argparse.Namespace) -> None:

@@ -3,8 +3,8 @@
 import argparse
 from typing import Any
 
-from specviz.commands.measuring import add_measuring_options, run
-from specviz.commands.options import HELP, add_pair_options, add_settings_options, ignored, load, settings
+from specviz.commands.measuring import add_measuring_options, measured_settings, prompts, run
+from specviz.commands.options import HELP, add_pair_options, add_settings_options, ignored, load
 from specviz.commands.outputs import add_output_options, deliver, note, require_writable
 from specviz.trace.errors import SpecvizError
 
@@ -33,7 +33,8 @@ def _sweep(options: argparse.Namespace) -> int:
         raise SpecvizError("A sweep drafts chains of a fixed length; leave out --tree and --draft-length.")
     require_writable(options)
     measured = [options.calibrate] if options.calibrate else gammas
-    chosen = {gamma: settings(options, gamma=gamma) for gamma in sorted({*measured, *gammas})}
+    chosen = {gamma: measured_settings(options, gamma=gamma) for gamma in sorted({*measured, *gammas})}
+    texts = prompts(options)
     pair = load(options)
     for notice in (*pair.notices, *ignored(chosen[measured[0]])):
         note(notice)
@@ -42,7 +43,7 @@ def _sweep(options: argparse.Namespace) -> int:
     from specviz.decoding.bench import LanePlan
     from specviz.decoding.widths import step_times
 
-    running = run([LanePlan(f"gamma {gamma}", pair, chosen[gamma]) for gamma in measured], options)
+    running = run([LanePlan(f"gamma {gamma}", pair, chosen[gamma]) for gamma in measured], texts, options)
     sweep = by_gamma(running.decoded)
     calibration = calibration_of(sweep)
     widest, room, context = gammas[-1] + 1, pair.target_info.context, usual_context(calibration)

@@ -91,13 +91,13 @@ def _judged(
     total: float, needed: float, caches: float, context: int, device: str, free: int | None, numbers: tuple[Number, ...]
 ) -> Finding:
     """total: bytes of all; needed: of these, what is not there yet; caches: of these, what grows with the context."""
-    what = f"Weights, caches for {context:,} tokens and logits take {_megabytes(total)}"
+    what = f"Weights, caches for {context:,} tokens and logits take {_size(total)}"
     if needed != total:
-        what += f", {_megabytes(needed)} of them beside the loaded weights"
+        what += f", {_size(needed)} of them beside the loaded weights"
     if free is None:
         what = f"{what}; what {device} has to spare is not known."
         return Finding("memory", "note", what, "Watch the memory.", numbers, "bytes")
-    what = f"{what}; {device} has {_megabytes(free)} to spare."
+    what = f"{what}; {device} has {_size(free)} to spare."
     if needed <= _NEARLY_FULL * free:
         return Finding("memory", "ok", what, "", numbers, "bytes")
     tokens = floor(context * max(0.0, _NEARLY_FULL * free - (needed - caches)) / caches) if caches else 0
@@ -111,8 +111,8 @@ def _passes_through_main_memory(weights: Sequence[Number], device: str) -> list[
     largest = max(n.computed for n in weights)
     if room is None or largest <= room:
         return []
-    what = f"Main memory has {_megabytes(room)} to spare, and models pass through it: the larger takes"
-    return [Finding("memory", "warning", f"{what} {_megabytes(largest)}.", "Close other programs before you load it.")]
+    what = f"Main memory has {_size(room)} to spare, and models pass through it: the larger takes"
+    return [Finding("memory", "warning", f"{what} {_size(largest)}.", "Close other programs before you load it.")]
 
 
 def _known(number: Number) -> float | None:
@@ -126,5 +126,6 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return None if None in values else sum(values)
 
 
-def _megabytes(size: float) -> str:
-    return f"{size / 1e6:,.1f} MB"
+def _size(size: float) -> str:
+    """In a sentence: megabytes, from one gigabyte on gigabytes."""
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"

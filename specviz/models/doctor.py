@@ -194,8 +194,8 @@ def _read(pair: _Pair, role: str, name: str, dtype: torch.dtype, tokenizer: str 
     try:
         return Examined.read(role, name, dtype, tokenizer)
     except SpecvizError as error:
-        what = f"The {role} cannot be loaded. {error}"
-    pair.found.append(Finding("loading", "fault", what, f"Check the name of the {role}, or choose another one."))
+        what = f"The {role} cannot be loaded. {error}"  # which says what to do
+    pair.found.append(Finding("loading", "fault", what))
     return None
 
 

@@ -20,6 +20,7 @@ from specviz.models.pairing import logits_width
 from specviz.trace.errors import SpecvizError
 
 TRUST_VARIABLE = "SPECVIZ_TRUST_REMOTE_CODE"
+_NO_NETWORK = ("ConnectError", "ConnectTimeout", "ReadTimeout", "ConnectionError", "ProxyError")  # names of errors
 _PATHS = re.compile(r"(?<![\w:/])/[^\s'\"]+")
 
 
@@ -201,8 +202,23 @@ def _source(name: str) -> str:
 
 def _from_pretrained(kind: Any, name: str, **options: Any) -> Any:
     where = locate(name)
-    options |= {"local_files_only": isinstance(where, Path), "trust_remote_code": os.environ.get(TRUST_VARIABLE) == "1"}
+    local = isinstance(where, Path) or not _reachable(where)  # the hub's cache may hold what is needed
+    options |= {"local_files_only": local, "trust_remote_code": os.environ.get(TRUST_VARIABLE) == "1"}
     return _told(name, _load_once_or_twice, kind, where, options)
+
+
+def _reachable(name: str) -> bool:
+    """Whether there is a way to the hub, asked once: a loader would try for half a minute a file, and log every time.
+
+    Any answer will do, also that it has no such model: the loader finds out and `_explain` tells.
+    """
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    try:
+        get_hf_file_metadata(hf_hub_url(name, "config.json"))
+    except Exception as error:
+        return type(error).__name__ not in _NO_NETWORK
+    return True
 
 
 def _load_once_or_twice(kind: Any, where: Path | str, options: dict[str, Any]) -> Any:
@@ -237,9 +253,10 @@ def locate(name: str) -> Path | str:
     if path.is_dir():
         return path
     if name.count("/") > 1 or name.startswith((".", "/", "~")) or "\\" in name:
-        raise SpecvizError(f"There is no model folder {name[:100]!r}.", field="target")
+        raise SpecvizError(f"There is no model folder {name[:100]!r}; check its path.", field="target")
     if not may_download():
-        raise SpecvizError(f"{name[:100]} is not on this machine and downloads are switched off.", field="target")
+        what = f"{name[:100]} is not on this machine and downloads are switched off"
+        raise SpecvizError(f"{what}; give a folder, or unset HF_HUB_OFFLINE.", field="target")
     return name
 
 
@@ -258,13 +275,12 @@ def _explain(name: str, error: Exception) -> str:
     if "out of memory" in text.lower() or isinstance(error, MemoryError):
         return f"There is not enough memory for {name}; choose a smaller model."
     if "RepositoryNotFoundError" in kinds or "is not a valid model identifier" in text or "404" in text:
-        return f"{name} was not found on the hub (or is private: then set HF_TOKEN)."
+        return f"{name} was not found on the hub; check the name, or set HF_TOKEN if it is private."
     if _damaged(error):
         return f"The download of {name} was damaged twice; try again later."
     if "Unrecognized configuration class" in text or "does not recognize this architecture" in text:
         return f"{name} is not a causal language model that transformers knows; choose another model."
-    if any(k in kinds for k in ("ConnectionError", "ConnectTimeout", "LocalEntryNotFoundError", "OfflineModeIsEnabled",
-                                "ConnectError", "ProxyError")) or "couldn't connect" in text:  # fmt: skip
+    if kinds & {*_NO_NETWORK, "LocalEntryNotFoundError", "OfflineModeIsEnabled"} or "couldn't connect" in text:
         return f"The hub cannot be reached, so {name} cannot be loaded; check the network or use an embedded pair."
     first = _PATHS.sub("…", text.strip().splitlines()[0])[:160] if text.strip() else kind
-    return f"{name} cannot be loaded ({kind}: {first})."
+    return f"{name} cannot be loaded ({kind}: {first}); check its files, or choose another model."

@@ -91,9 +91,10 @@ def speed(target: Examined, draft: Examined, gamma: int, steps: Sequence[StepTim
     if costs is None:
         return []
     how = ("take", "as measured") if after else ("should take", "by the weights that each reads")
+    best = f"{costs.best:.2f}" if after else f"at best {costs.best:.2f}, as if only reading weights took time"
     what = (
         f"{gamma} draft steps {how[0]} {costs.drafting:.2f} of the time of one target step, {how[1]} (below 1 is "
-        f"needed); if every draft were accepted, the speedup would be {costs.best:.2f}."
+        f"needed); if every draft were accepted, the speedup would be {best}."
     )
     numbers = _cost_numbers(before, after, gamma)
     if costs.best <= 1:
@@ -112,8 +113,15 @@ def _cost_numbers(before: Costs | None, after: Costs | None, gamma: int) -> tupl
     rows = {
         "c": (f"a draft step over a plain target step; {step}", "c"),
         "gamma c": (f"{gamma} draft steps over a plain target step", "drafting"),
-        "v(gamma)": (f"a target pass over {gamma + 1} tokens over a plain target step", "wide"),
-        "highest speedup": ("(gamma + 1) / (gamma c + v(gamma)): if every draft is accepted", "best"),
+        "v(gamma)": (
+            f"a target pass over {gamma + 1} tokens over a plain target step; computed: 1 is assumed, or what more "
+            "experts it reads",
+            "wide",
+        ),
+        "highest speedup": (
+            "(gamma + 1) / (gamma c + v(gamma)): if every draft is accepted; computed: at best, with the v assumed",
+            "best",
+        ),
     }
     return tuple(
         Number(name, about, before and getattr(before, key), after and getattr(after, key))

@@ -102,9 +102,9 @@ def _read(path: Path) -> _List:
     try:
         content = TypeAdapter(_List).validate_json(path.read_bytes())
     except OSError as error:
-        raise SpecvizError(f"Cannot read {path.parent.name}/{path.name}: {error.strerror or error}.") from None
+        raise SpecvizError(f"Cannot read {path}: {error.strerror or error}.") from None
     except ValidationError:
-        raise SpecvizError(f"{path.parent.name}/{path.name} is damaged; measure again with --traces.") from None
+        raise SpecvizError(f"{path} is damaged; measure again with --traces.") from None
     if any(Path(entry.file).name != entry.file for entry in content.decodes):
-        raise SpecvizError(f"{path.parent.name}/{path.name} names files outside its folder; that is not read.")
+        raise SpecvizError(f"{path} names files outside its folder; that is not read.")
     return content

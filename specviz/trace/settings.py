@@ -68,6 +68,16 @@ def require_valid(settings: Settings) -> None:
         raise SpecvizError(sentence, field=name)
 
 
+def require_tokens(settings: Settings) -> None:
+    """Raise SpecvizError if no token may come out, for those who measure: of none there is nothing to tell."""
+    if settings.max_new_tokens < 1:
+        title, _, _, most = LIMITS["max_new_tokens"]
+        sentence = (
+            f"{title} must be a whole number from 1 to {most:,} here, as without one there is nothing to measure."
+        )
+        raise SpecvizError(sentence, field="max_new_tokens")
+
+
 def tree_widths(text: Any) -> tuple[int, ...] | None:
     """Children per node at each depth from a text such as "3 2 1" or "3, 2, 1"; empty for a chain (no text or None).
 

@@ -115,7 +115,7 @@ class _Growing:
         failed = [f"{label} dropped out: {why}" for label, why in self._measurement.failed.items()]
         report = self._report if self._measurement.decoded else None
         if report is None:
-            failed.append("No prompt was decoded to its end, so there is nothing to analyse.")
+            failed.append("Nothing was whole: no prompt was decoded to its end.")
         why = self._writer.end_with(" ".join([status, *failed]), report)
         return Update(" ".join(filter(None, [status, why])), self.text)
 

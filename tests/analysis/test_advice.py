@@ -7,8 +7,9 @@ import shlex
 import pytest
 from simulated import decode, stretches
 
-from specviz.analysis.advice import choose, kinds_sentence, recommendation, sweep_report
+from specviz.analysis.advice import best_by_kind, choose, kinds_sentence, recommendation, sweep_report
 from specviz.analysis.command_lines import flags
+from specviz.analysis.costs import fit_costs
 from specviz.analysis.prediction import Best
 from specviz.analysis.tables import Column, Table, report_json
 from specviz.trace.choices import Method
@@ -55,7 +56,7 @@ def test_what_was_not_measured_must_be_better_than_predictions_miss():
     assert (choose(close), choose(clear)) == (4, 6)
     assert recommendation(best(6, 1.6, runner_up=4), clear) == (
         "Use gamma 6: 1.60× (1.50× to 1.70× over 12 prompts) as fast as plain decoding, predicted, 4.0% ahead of gamma "
-        "4; of those measured gamma 4 is best with 1.45× (1.34× to 1.56×), and predictions miss by 5.0% on average."
+        "4. Of those measured gamma 4 is best with 1.45× (1.34× to 1.56×), and predictions miss by 5.0% on average."
     )
 
 
@@ -63,10 +64,10 @@ def test_gammas_that_cannot_be_told_apart():
     said = recommendation(best(3, 1.3, standing=(2, 3, 4)), sweep({2: 1.2, 3: 1.3, 4: 1.2}))
     assert said == (
         "Use gamma 3: 1.30× (1.20× to 1.40× over 12 prompts) as fast as plain decoding, predicted, 4.0% ahead of gamma "
-        "2; it cannot be told from gamma 2 or 4 on these prompts."
+        "2. By prediction it cannot be told from gamma 2 or 4 on these prompts."
     )
     said = recommendation(best(3, 1.3, standing=(3, 4)), sweep({3: 1.3, 4: 1.2}, {3: 1.3}))
-    assert said.endswith("ahead of plain decoding; by prediction it cannot be told from gamma 4 on these prompts.")
+    assert said.endswith("ahead of plain decoding. By prediction it cannot be told from gamma 4 on these prompts.")
 
 
 def test_do_not_speculate():
@@ -88,20 +89,53 @@ def test_a_measured_loss_overrules_a_hopeful_prediction():
 
 
 def test_a_gain_that_may_be_none():
-    said = recommendation(best(4, 1.2), sweep({4: 1.2}, {4: 1.02}, width=0.12))
+    said = recommendation(best(4, 1.2), sweep({4: 1.2}, {4: 1.02}, width=0.05))
     assert said == (
-        "Speculation hardly pays here: gamma 4 is best with 1.02× (0.90× to 1.14×) as fast as plain decoding, "
-        "measured, which may be no gain, 2.0% ahead of plain decoding."
+        "Speculation hardly pays here: the best draft, gamma 4, makes it 1.02× (0.97× to 1.07×) as fast as plain "
+        "decoding, measured, 2.0% ahead of plain decoding."
     )
-    said = recommendation(best(2, 1.03, standing=(0, 2), runner_up=0), sweep({2: 1.03}))
-    assert said.startswith("Speculation hardly pays here: gamma 2")
-    assert said.endswith("predicted, which may be no gain, 4.0% ahead of plain decoding.")
+    said = recommendation(best(2, 1.03, standing=(0, 2), runner_up=0, high=1.08), sweep({2: 1.03}))
+    assert said.startswith("Speculation hardly pays here: the best draft, gamma 2")
+    assert said.endswith("predicted, 4.0% ahead of plain decoding.")
+
+
+def test_an_interval_that_leaves_a_large_gain_open_tells_nothing():
+    said = recommendation(best(4, 1.3, standing=(2, 4)), sweep({2: 1.2, 4: 1.3}, {2: 1.1, 4: 1.27}, width=0.4))
+    assert said == (
+        "Cannot tell whether speculation pays here: the best draft, gamma 4, makes it 1.27× (0.87× to 1.67×) as fast "
+        "as plain decoding, measured, 15.5% ahead of gamma 2. By prediction it cannot be told from gamma 2 on these "
+        "prompts. Measure more prompts to know."
+    )
+
+
+def test_a_sure_gain_goes_before_a_larger_one_that_may_be_none():
+    table = sweep({1: 1.1, 4: 1.1}, {1: 1.09, 4: 1.12}, width=0.05)
+    table.rows[2] |= {"low": 0.79, "high": 1.6}
+    assert choose(table) == 1
+    assert recommendation(best(4, 1.1), table) == (
+        "Use gamma 1: 1.09× (1.04× to 1.14×) as fast as plain decoding, measured. Gamma 4 has 1.12× (0.79× to 1.60×), "
+        "more on average, but it may be no gain."
+    )
+
+
+def test_what_is_predicted_to_be_a_little_better_is_worth_a_measurement():
+    table = sweep({3: 1.26, 4: 1.15}, {4: 1.22}, width=0.1)
+    assert choose(table) == 4
+    assert recommendation(best(3, 1.26), table).endswith(
+        "Gamma 3 was not measured; it is predicted at 1.26×, which is within what predictions miss: measure it, too."
+    )
 
 
 def test_kinds_in_one_sentence():
-    said = kinds_sentence({"code": best(4, 1.61), "prose": best(0, 1.0)})
-    assert said == "By kind of text, predicted: code gamma 4 (1.61×), prose better plain."
-    assert kinds_sentence({"code": best(4, 1.6)}) is None
+    kinds = {"code": best(4, 1.61, (3, 4)), "prose": best(0, 1.0), "edit": best(2, 1.2)}
+    assert kinds_sentence(kinds, 3) == (
+        "By prediction better than with gamma 3: prose with plain decoding, edit with gamma 2 (1.20×); for code that "
+        "cannot be told."
+    )
+    assert kinds_sentence({"code": best(4, 1.6), "edit": best(2, 1.2, (2, 4))}, 4) == (
+        "By prediction no kind of text does better for sure than with gamma 4."
+    )
+    assert kinds_sentence({"code": best(4, 1.6)}, 4) is None
 
 
 def line(engine: str, method: Method = "draft-model", gamma: int = 3, **names) -> tuple[str | None, str]:
@@ -180,19 +214,32 @@ def test_gamma_0_gives_the_plain_lines():
     assert line("SGLang", gamma=0)[0] == "python3 -m sglang.launch_server --model-path org/big"
 
 
-def test_heads_without_a_name_have_no_line():
+def test_a_placeholder_stands_for_heads_without_a_name():
     table = flags("org/big", None, "medusa", 3)
-    assert table.values("command") == [None] * 5
-    assert table.rows[1]["warning"].endswith("What drafts here has no name to give.")
+    assert [row["engine"] for row in table.rows if row["command"]] == ["vLLM", "TGI"]
+    assert '"model": "DRAFT"' in table.rows[1]["command"]
+    assert table.rows[1]["warning"].endswith("DRAFT stands for the name of your own model.")
+    assert "stands for" not in flags("org/DRAFT", None, "prompt-lookup", 3).rows[1]["warning"]
 
 
-def test_embedded_models_have_no_line():
+def test_placeholders_stand_for_embedded_models():
     lane = [decode(stretches(60, i), 4, prompt=f"p{i}") for i in range(3)]
     source = lane[0].trace.provenance
     source.pair, source.target.name, source.target.source = "toy", "toy/target", "local folder"
     lines = sweep_report({4: lane}, lane).table("flags")
-    assert lines.values("command") == [None] * 5
-    assert lines.rows[0]["warning"] == "Embedded models have no hub name."
+    by_engine = {row["engine"]: row for row in lines.rows}
+    served = {engine for engine, row in by_engine.items() if row["command"]}
+    assert served == {"transformers", "vLLM", "SGLang", "llama.cpp"}, "all but TGI, which lacks draft models"
+    for engine in served:
+        assert "TARGET" in by_engine[engine]["command"]
+        assert "DRAFT" in by_engine[engine]["command"]
+        assert by_engine[engine]["warning"].endswith("TARGET and DRAFT stand for the names of your own models.")
+        assert "toy" not in by_engine[engine]["command"]
+    assert "TARGET.gguf" in by_engine["llama.cpp"]["command"]
+    plain = flags("toy/target", "toy/draft", "draft-model", 0, embedded=True).rows[1]
+    assert (plain["command"], plain["warning"]) == (
+        "vllm serve TARGET", "TARGET stands for the name of your own model."
+    )  # fmt: skip
     source.pair = None  # a folder of one's own
     assert "toy/target" in sweep_report({4: lane}, lane).table("flags").rows[0]["command"]
 
@@ -206,8 +253,9 @@ def test_the_report_of_a_sweep_holds_what_its_sentences_rest_on():
     assert [t.key for t in report.tables] == [
         "sweep", "kinds", "acceptance", "costs", "waterfall", "policies", "flags"
     ]  # fmt: skip
-    assert report.sentences[0].startswith(("Use gamma", "Do not", "Speculation"))
-    assert "edit gamma" in report.sentences[1]
+    assert report.sentences[0].startswith(("Use gamma", "Do not", "Speculation", "Cannot tell"))
+    by_kind = best_by_kind(lanes[4], fit_costs(lanes[4]).model, (1, 2, 4))
+    assert report.sentences[1] == kinds_sentence(by_kind, choose(report.table("sweep")))
     assert len(report.provenance) == 1
     assert "draft" in report.table("flags").rows[0]["command"]
     report_json(report)

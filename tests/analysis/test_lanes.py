@@ -228,6 +228,42 @@ def test_lanes_recorded_elsewhere_are_told(changes, told):
     assert [s.startswith("a: recorded on ") for s in found] == [True] * told
 
 
+def test_of_two_lanes_that_are_apart_the_newer_one_is_here():
+    old, new = (synthetic([0.7], 3, lane=lane, **PERFECT) for lane in ("1 old", "2 new"))
+    for decode in new:
+        decode.trace.provenance = replace(decode.trace.provenance, date="2026-02-01T00:00:00Z")
+    found = [s for s in lane_report([*old, *new]).sentences if "not in turns" in s]
+    assert [s.startswith("1 old: recorded on") for s in found] == [True]
+
+
+def test_lanes_of_different_targets_are_told():
+    lanes = [synthetic([0.7], 3, lane=lane, **PERFECT) for lane in "ab"]
+    assert not any("different targets" in s for s in lane_report([*lanes[0], *lanes[1]]).sentences)
+    for decode in lanes[1]:
+        source = decode.trace.provenance
+        decode.trace.provenance = replace(source, target=replace(source.target, name="<other>", dtype="bfloat16"))
+    name = lanes[0][0].trace.provenance.target.name
+    assert lane_report([*lanes[0], *lanes[1]]).sentences[2] == (
+        f"The lanes have different targets (a: {name} (float32); b: <other> (bfloat16)), and each speedup is over "
+        "plain decoding with its own."
+    )
+
+
+def test_every_lane_says_whether_its_text_is_that_of_plain_decoding():
+    def said(**settings):
+        return lane_report(synthetic([0.7], 3, prompts=2, **settings)).sentences[0]
+
+    assert said().endswith(" Its text is that of plain decoding in all 2 prompts.")
+    assert said(temperature=0.8).endswith(" Its texts are other draws from the target's own distribution.")
+    typical = synthetic([0.7], 3, prompts=2)
+    for decode in typical:
+        decode.trace.provenance = replace(decode.trace.provenance, rule="typical")
+    assert lane_report(typical).sentences[0].endswith(" Its rule changes the output.")
+    typical[0].trace.provenance.rule = "rejection"
+    typical[0].trace.output_ids[3] += 1
+    assert "Its text is" not in lane_report(typical[:1]).sentences[0]
+
+
 def test_the_verdict_stands_beside_the_speedup():
     keys = [column.key for column in lane_table([]).columns]
     assert keys[keys.index("speedup") + 1] == "verdict"

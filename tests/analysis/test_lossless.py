@@ -10,6 +10,7 @@ from scipy import stats
 
 from specviz.analysis.chi_square import chi_square_tail, fit
 from specviz.analysis.lossless import LEVEL, failed, growth_table, lossless_report, lossless_table, rules_table
+from specviz.analysis.tables import cell_text
 from specviz.trace.checked import FAULTS, Place, Tally
 from specviz.trace.methods import RULES
 from specviz.trace.schema import Piece, Settings
@@ -105,6 +106,20 @@ def test_the_last_tally_of_a_rule_counts_and_growth_shows_all():
     assert growth.rows[2]["noise"] < growth.rows[0]["noise"]
 
 
+def test_too_few_draws_are_told_with_the_number_that_would_do():
+    few, enough = Tally("rejection", 9, (5, 3, 1, 0)), Tally("rejection", 10, (5, 3, 1, 1))
+    said = lossless_report(PLACE, [few]).sentences
+    assert said == ["Rejection sampling: 9 draws cannot tell; the test needs at least 10."]
+    assert fit(few.counts, CHANCES).p_value is None
+    assert fit(enough.counts, CHANCES).p_value is not None
+    alone = Place(((1,),), (1.0,), 1, PLACE.settings, PIECES, PLACE.provenance)
+    assert (
+        lossless_report(alone, [Tally("rejection", 50, (50,))])
+        .sentences[0]
+        .endswith("only one continuation has a chance here, so there is nothing to tell apart.")
+    )
+
+
 def test_the_report_says_it_in_sentences():
     report = lossless_report(PLACE, [Tally("rejection", 1000, FAIR), Tally("soft-q", 1000, SKEWED)])
     assert [t.key for t in report.tables] == ["rules", "lossless", "lossless", "growth"]
@@ -117,4 +132,7 @@ def test_the_report_says_it_in_sentences():
     assert fit(SKEWED, CHANCES).p_value < LEVEL
     certain = lossless_report(PLACE, [Tally("rejection", 10**6, (10**6, 0, 0, 0))]).sentences[0]
     assert "(1,000,000 draws, p below 1e-300)" in certain, "a p-value is never written as 0"
+    table = rules_table(PLACE, [Tally("rejection", 10**6, (10**6, 0, 0, 0))])
+    column = next(column for column in table.columns if column.key == "p_value")
+    assert (table.rows[0]["p_value"], cell_text(column, table.rows[0])) == (0.0, "below 1e-300")
     assert lossless_report(None, []).tables == []

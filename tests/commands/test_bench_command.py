@@ -97,6 +97,10 @@ def test_kinds_limits_and_files_of_prompts(tiny_pair, tmp_path, capsys):
         (["--json", "no/such/file.json"], "choose a file in a folder that exists"),
         (["--csv", __file__], "it is a file"),
         (["--from", "nothing.json"], "Cannot read nothing.json"),
+        (["--from", "/no/such/folder"], "Cannot read /no/such/folder: No such file or directory."),
+        (["--prompts", "/no/such/set.toml"], "Cannot read /no/such/set.toml: No such file or directory."),
+        (["--prompts", "/"], "Cannot read /: Is a directory."),
+        (["--max-new-tokens", "0"], "The number of tokens must be a whole number from 1 to 8,192 here"),
     ],
 )
 def test_mistakes_get_one_sentence(tiny_pair, capsys, arguments, sentence):
@@ -106,8 +110,11 @@ def test_mistakes_get_one_sentence(tiny_pair, capsys, arguments, sentence):
     assert error.count("\n") == 1
 
 
-def test_bad_settings_are_refused_before_anything_is_loaded(tiny_pair, capsys):
-    assert main(["bench", "--gamma", "2", "99"]) == 1
+@pytest.mark.parametrize(
+    "arguments", [["--gamma", "2", "99"], ["--max-new-tokens", "0"], ["--prompts", "/no/such.toml"]]
+)
+def test_mistakes_are_told_before_anything_is_loaded(tiny_pair, arguments):
+    assert main(["bench", *arguments]) == 1
     assert not tiny_pair
 
 

@@ -31,6 +31,11 @@ def test_a_right_rule_gives_status_zero_and_a_report(capsys):
     assert [row["verdict"] for row in tables["equality"]["rows"]] == ["the same tokens"]
 
 
+def test_draws_need_no_number_of_tokens(capsys):
+    assert main([*QUICK, "--no-greedy", "--max-new-tokens", "0"]) == 0
+    assert "Rejection sampling: nothing tells its tokens" in " ".join(capsys.readouterr().out.split())
+
+
 def test_broken_rules_stand_beside_and_do_not_fail_the_check(capsys):
     assert main([*QUICK, "--broken", "--no-greedy"]) == 0
     out = capsys.readouterr().out
@@ -62,6 +67,7 @@ def test_a_fault_in_greedy_text_gives_status_one(monkeypatch, capsys):
         (["--draws", "0", "--no-greedy"], "Nothing is left to check"),
         (["--top-k", "0"], "Top-k must be a whole number from 1 to 32"),
         (["--temperature", "0"], "there is nothing to sample"),
+        (["--max-new-tokens", "0"], "The number of tokens must be a whole number from 1 to 8,192 here"),
         (["--gamma", "-1"], "Gamma must be a whole number from 0 to 64"),
     ],
 )

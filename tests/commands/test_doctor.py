@@ -91,7 +91,25 @@ def test_every_number_of_a_report_has_a_kind_and_a_definition():
     report = doctor_report(found, "<b>t", None)
     assert (report.title, report.sentences) == ("Pair doctor: <b>t", ["Fits. Do."])
     table = report.table("memory")
+    assert [c.title for c in table.columns[1:3]] == ["computed", "measured"]
     assert [c.kind for c in table.columns] == [None, "exact", "measured", "measured", None]
     assert all(c.about for c in table.columns if c.kind)
     assert table.values("error") == [pytest.approx(0.05), None]
     assert report.table("findings").rows == [{"topic": "memory", "level": "warning", "finding": "Found. Do."}]
+
+
+def test_a_speed_that_rests_on_an_assumption_says_so(folders, capsys):
+    data = json.loads(asked(capsys, *folders, "--json")[1])
+    speed = next(table for table in data["tables"] if table["key"] == "speed")
+    computed = next(column for column in speed["columns"] if column["key"] == "computed")
+    assert (computed["title"], computed["kind"]) == ("computed, at best", "exact")
+    assert "under an assumption" in computed["about"]
+    assert "upper bound" in computed["about"]
+    rows = {row["name"]: row for row in speed["rows"]}
+    assert rows["v(gamma)"]["computed"] == 1
+    told = next(row["finding"] for row in data["tables"][0]["rows"] if row["topic"] == "speed")
+    assert f"the speedup would be at best {rows['highest speedup']['computed']:.2f}, as if only" in told
+    measured = json.loads(asked(capsys, *folders, "--measure", "--json")[1])
+    told = next(row["finding"] for row in measured["tables"][0]["rows"] if row["topic"] == "speed")
+    assert "as measured" in told
+    assert "at best" not in told

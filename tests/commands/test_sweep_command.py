@@ -80,6 +80,7 @@ def test_widths_end_where_the_context_does(tiny_pair, monkeypatch, capsys):
         (["--gammas", "0"], "at least one gamma above 0"),
         (["--calibrate", "0"], "at least one gamma above 0"),
         (["--gammas", "99"], "Gamma must be"),
+        (["--max-new-tokens", "0"], "The number of tokens must be a whole number from 1 to 8,192 here"),
         (["--tree", "2 1"], "leave out --tree"),
         (["--draft-length", "confidence"], "leave out --tree and --draft-length"),
         (["--method", "medusa"], "gamma 1: No Medusa heads"),

@@ -74,7 +74,8 @@ ODD = {
                      "The target is a model of the type llama, the draft one of the type qwen2.", "note"),
     "as large": ("draft", LARGE, {}, "speed", "warning",
                  "4 draft steps should take 4.00 of the time of one target step, by the weights that each reads "
-                 "(below 1 is needed); if every draft were accepted, the speedup would be 1.00", "note"),
+                 "(below 1 is needed); if every draft were accepted, the speedup would be at best 1.00, as if only "
+                 "reading weights took time.", "note"),
 }  # fmt: skip
 
 
@@ -170,6 +171,17 @@ def test_a_gated_repository_is_told_as_when_loading(folders, monkeypatch):
     verdict = looked("google/gated")[-1]
     assert "google/gated is gated: accept its terms" in verdict.sentence
     assert "hf_secret" not in verdict.sentence
+
+
+def test_what_cannot_be_loaded_gets_one_cure(monkeypatch):
+    offline, missing = looked("some/name"), looked("/no/such/folder")
+    assert offline[-1].sentence.endswith("downloads are switched off; give a folder, or unset HF_HUB_OFFLINE.")
+    assert missing[-1].sentence.endswith("There is no model folder '/no/such/folder'; check its path.")
+    assert offline[-1].advice == missing[-1].advice == ""
+    monkeypatch.setattr(loading, "may_download", lambda: True)
+    told = looked("some/name")[-1]
+    assert told.sentence.endswith("some/name cannot be loaded; check the network or use an embedded pair.")
+    assert told.advice == ""
 
 
 def test_no_gpu_and_float16_on_a_cpu_are_findings(folders):

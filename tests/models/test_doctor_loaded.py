@@ -36,6 +36,15 @@ def test_memory_is_judged_by_what_is_free(folders):
     assert "smaller models" in small[-1].advice
 
 
+def test_sentences_tell_gigabytes_from_one_on(folders):
+    def told(free):
+        return seen(looked(*folders, free=free), "memory").sentence
+
+    assert told(23_646_300_000).endswith("cpu has 23.6 GB to spare.")
+    assert told(10**9).endswith("cpu has 1.0 GB to spare.")
+    assert told(999_000_000).endswith("cpu has 999.0 MB to spare.")
+
+
 def test_a_gpus_weights_pass_through_main_memory(folders, monkeypatch):
     from specviz.models.examined import Examined
 

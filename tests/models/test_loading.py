@@ -2,6 +2,7 @@
 
 import errno
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -147,6 +148,31 @@ def test_loader_errors_become_sentences(monkeypatch, error, expected):
         loading._from_pretrained(Loader, "o/m")
     assert "hf_secret" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+class ConnectError(OSError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "only_local"), [(ConnectError("Name or service not known"), True), (OSError("404"), False)]
+)
+def test_without_a_network_loaders_look_only_at_what_is_here(monkeypatch, answer, only_local):
+    asked, seen = [], []
+
+    def hub(url):
+        asked.append(url)
+        raise answer
+
+    def load(name, **options):
+        seen.append(options["local_files_only"])
+        return name
+
+    monkeypatch.setattr(loading, "may_download", lambda: True)
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", hub)
+    assert loading._from_pretrained(SimpleNamespace(from_pretrained=load), "o/m") == "o/m"
+    assert asked == ["https://huggingface.co/o/m/resolve/main/config.json"]
+    assert seen == [only_local]
 
 
 def test_gpus_without_bfloat16_get_float32(monkeypatch):

@@ -131,7 +131,7 @@ def test_stop_before_anything_is_whole_leaves_no_figures():
         if update.text:
             stop.set()
     end = lines_of(updates[-1], "end")[0]
-    assert "there is nothing to analyse" in end["sentence"]
+    assert "no prompt was decoded to its end" in end["sentence"]
     assert not end["exports"]
     assert not lines_of(updates[-1], "report")
 
