@@ -2,6 +2,7 @@
 const charts = { cards: new Map(), drawn: -1, timer: 0, busy: false, lastDraw: 0, pause: 0 };
 const DRAW_EVERY = 250; // ms between redraws while a run streams, at least
 const PAUSE = 2; // and this many times what the last one took, so that a slow machine still hears a click
+const plotSizes = new ResizeObserver(() => scheduleCharts());
 
 // One copy of plotly.js for the page, loaded when the first chart is to be drawn, kept apart from other versions.
 function loadPlotly() {
@@ -31,17 +32,25 @@ function chartCard(name) {
   const card = { name, node, head, plot, cursor, table, body, figure: null };
   table.addEventListener('toggle', () => { if (table.open) fillTable(card); });
   charts.cards.set(name, card);
+  plotSizes.observe(plot);
   return card;
 }
 
 function clearCharts() {
+  plotSizes.disconnect();
   for (const card of charts.cards.values()) { if (card.drawn) charts.plotly.purge(card.plot); card.node.remove(); }
   charts.cards.clear();
   charts.drawn = -1;
 }
 
+// A plot is drawn for the width of its place, which the window, a tab and other cards change; 0 while it is hidden.
+function plotWidth(card) { return Math.floor(card.plot.getBoundingClientRect().width); }
+
+function isStale(card) { return Boolean(card) && ![0, card.width].includes(plotWidth(card)); }
+
 function scheduleCharts() {
-  if (charts.timer || !run || charts.drawn === run.chartsVersion) return;
+  if (charts.timer || !run) return;
+  if (charts.drawn === run.chartsVersion && !Object.keys(run.charts).some(name => isStale(charts.cards.get(name)))) return;
   const wait = Math.max(0, charts.lastDraw + charts.pause - performance.now());
   charts.timer = setTimeout(() => { charts.timer = 0; drawCharts(); }, wait);
 }
@@ -76,7 +85,19 @@ async function drawCharts() {
   }
 }
 
+// Plotly keeps margins and the legend's place from the width before, so another width begins anew.
+function takeWidth(card, width) {
+  if (card.drawn && card.width !== width) {
+    charts.plotly.purge(card.plot);
+    card.drawn = false;
+  }
+  card.width = width;
+}
+
 async function drawOne(card) {
+  const width = plotWidth(card);
+  if (!width) return;
+  takeWidth(card, width);
   try {
     const plotly = charts.plotly = await loadPlotly();
     const figure = themed(card.figure), layout = { ...chartLayout(), ...figure.layout };
@@ -84,8 +105,8 @@ async function drawOne(card) {
       layout[axisName] = { ...chartAxis(), ...layout[axisName] };
     delete layout.title; // it stands above the plot as a heading
     layout.margin = { ...layout.margin, t: 10 };
-    card.plot.style.height = layout.height + 'px'; // or plotly leaves it none when the window changes
-    await plotly.react(card.plot, figure.data, layout, { responsive: true, displayModeBar: false });
+    card.plot.style.height = layout.height + 'px'; // the page keeps its place while a plot begins anew
+    await plotly.react(card.plot, figure.data, { ...layout, width }, { displayModeBar: false });
     if (!card.drawn) card.plot.on('plotly_afterplot', () => placeCursor(card));
     card.drawn = true;
     placeCursor(card);

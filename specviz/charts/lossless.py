@@ -1,5 +1,6 @@
 """Charts of a check of losslessness, drawn from the tables of `specviz.analysis.lossless` alone."""
 
+import re
 from typing import Any
 
 from specviz.analysis.tables import Report, Row, Table, cell_text
@@ -100,7 +101,12 @@ def _bars(name: str, places: list[int], rows: list[Row], key: str, table: Table,
 
 
 def _label(row: Row) -> str:
-    """A continuation on an axis: Plotly reads a few tags in texts, so they are escaped."""
-    text = str(row["text"])
-    text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    """A continuation on an axis: Plotly reads a few tags in texts, so they are escaped.
+
+    Some differ in their spaces alone, often at the end: several in a row become marks, and both ends stay.
+    """
+    text = re.sub(" {2,}", lambda spaces: "·" * len(spaces[0]), str(row["text"]))
+    if len(text) > _LONGEST:
+        end = _LONGEST // 2
+        text = f"{text[: _LONGEST - 1 - end]}…{text[-end:]}"
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

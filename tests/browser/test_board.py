@@ -41,6 +41,22 @@ KINDS = """
 """
 
 
+# Where every table's box and note ends, beside the board's own end, and whether the box scrolls what it cannot show.
+ENDS = """
+() => {
+  const end = node => node.getBoundingClientRect().right, sides = node => node.scrollWidth - node.clientWidth;
+  const seen = selector => [...document.querySelectorAll('#bo ' + selector)].filter(node => node.offsetWidth);
+  return { board: end(document.querySelector('#bo .sv')), ends: seen('.scroll, .note, .meanings').map(end),
+    scrolls: Object.fromEntries(seen('[data-table]').map(t => [t.dataset.table, sides(t.querySelector('.scroll'))])) };
+}
+"""
+FITS = """
+count => {
+  const plots = [...document.querySelectorAll('#bo .plot')], width = node => node?.getBoundingClientRect().width;
+  const fits = plot => width(plot) > 0 && Math.abs(width(plot.querySelector('.main-svg')) - width(plot)) < 1;
+  return plots.length === count && plots.every(fits);
+}
+"""
 DIFFERS = """
 lane => [...document.querySelectorAll(`#bo .block .strip:nth-child(${lane}) .tok`)].map(t => t.matches('.differs'))
 """
@@ -114,7 +130,7 @@ def board(page: Page, url: str, problems: list[str]) -> Iterator[Page]:
 def test_texts_are_shown_literally_and_values_as_the_tables_write_them(board):
     assert board.evaluate("window.hit") is None
     expect(board.locator("#bo .title")).to_have_text(REPORT.title)
-    expect(board.locator("#bo .stream-lanes li").nth(1)).to_contain_text("plain")
+    expect(board.locator("#bo .stream-lanes li").nth(1)).to_have_text("P plain")
     table = REPORT.table("lanes")
     shown = board.locator("#bo [data-table=lanes] tbody tr")
     for place, row in enumerate(table.rows):
@@ -204,3 +220,41 @@ def test_a_narrow_screen_scrolls_tables_in_their_box_only(page, url):
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     wider = page.locator("#bo [data-table=lanes] .scroll").evaluate("box => box.scrollWidth > box.clientWidth")
     assert wider
+
+
+def test_a_table_that_scrolls_says_at_which_side_there_is_more(board):
+    board.set_viewport_size({"width": 360, "height": 800})
+    box = board.locator("#bo [data-table=lanes] .scroll")
+    style = box.evaluate("box => getComputedStyle(box).backgroundAttachment")
+    assert style.startswith("local, scroll")  # the cover moves with the table, the shadow stays
+    first = box.locator("tbody .first").first
+    expect(first).to_have_css("box-shadow", "none")
+    box.evaluate("box => { box.scrollLeft = 100; }")
+    expect(first).not_to_have_css("box-shadow", "none")
+
+
+def test_charts_follow_the_width_of_their_places(board):
+    board.wait_for_function(FITS, arg=4)
+    board.locator("#bo .charts-grid").evaluate("grid => { grid.style.gridTemplateColumns = '1fr'; }")
+    board.wait_for_function(FITS, arg=4)
+    assert board.locator("#bo .plot").first.evaluate("plot => plot.clientWidth") > 1000
+    # as in a tab that is not shown: the window changes meanwhile
+    board.locator("#bo").evaluate("node => { node.style.display = 'none'; }")
+    board.set_viewport_size({"width": 600, "height": 800})
+    board.locator("#bo").evaluate("node => { node.style.display = ''; }")
+    board.wait_for_function(FITS, arg=4)
+    assert board.locator("#bo .plot").first.evaluate("plot => plot.clientWidth") < 600
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_an_opened_table_scrolls_in_its_box_and_its_note_stays_on_the_board(board, width):
+    board.set_viewport_size({"width": width, "height": 800})
+    board.locator("#bo details").evaluate_all("all => all.forEach(details => { details.open = true; })")
+    widen = "cells => cells.forEach(cell => { cell.style.minWidth = '300px'; })"  # wider than any board
+    board.locator("#bo details.board-table th").evaluate_all(widen)
+    found = board.evaluate(ENDS)
+    assert len(found["ends"]) > 10
+    assert max(found["ends"]) <= found["board"] + 0.5
+    folded = board.locator("#bo details.board-table").evaluate_all("all => all.map(table => table.dataset.table)")
+    assert len(folded) >= 3
+    assert all(found["scrolls"][key] > 0 for key in folded)

@@ -14,6 +14,16 @@ import specviz
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 
+# How far each legend reaches below the upper edge of its curves, once every plot is as wide as its place.
+LEGENDS = """
+() => {
+  const box = node => node.getBoundingClientRect(), plots = [...document.querySelectorAll('#sv-check-board .plot')];
+  const fits = plot => Math.abs(box(plot.querySelector('.main-svg')).width - box(plot).width) < 1;
+  if (!plots.every(fits)) return null;
+  return plots.map(plot => box(plot.querySelector('.legend .bg')).bottom - box(plot.querySelector('.nsewdrag')).top);
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
@@ -57,6 +67,18 @@ def test_draws_of_right_and_wrong_rules_are_told_apart(tab):
     assert tab.locator("#sv-check-board img").count() == 0
     found = Axe().run(tab, options=RULES, context={"include": [["#sv-check"]]})
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_legends_stay_off_the_curves_when_the_window_changes(tab):
+    tab.locator("#sv-check-draws input[type=number]").fill("100")
+    press(tab, "Draw")
+    expect(status(tab)).to_have_text("Finished.", timeout=90_000)
+    expect(tab.locator("#sv-check-board .plot .main-svg:first-child")).to_have_count(2 + 5, timeout=90_000)
+    for width in (1280, 360, 1280):
+        tab.set_viewport_size({"width": width, "height": 900})
+        reach = tab.wait_for_function(LEGENDS).json_value()
+        assert len(reach) == 2 + 5
+        assert max(reach) <= 0, width
 
 
 def test_texts_and_bad_values(tab):

@@ -1,5 +1,7 @@
 """Charts of a check hold what its tables hold, nothing else; texts of models cannot become markup."""
 
+from dataclasses import replace
+
 from made import provenance
 
 from specviz.analysis.lossless import lossless_report
@@ -49,6 +51,15 @@ def test_bars_show_the_likeliest_and_say_what_is_left():
     assert drawn["y"] == [100 * value for value in table.values("frequency")[:16]]
     assert "The table has 4 more continuations." in chart["note"]
     assert chart["layout"]["xaxis"]["ticktext"][0] == "'&lt;b&gt;19&lt;/b&gt;&amp;'"
+
+
+def test_labels_that_differ_in_their_spaces_can_be_told_apart():
+    texts = ["'0' + '\\n    '", "'0' + '\\n  '", "'return value' + '\\n        '", "'return value' + '\\n    '"]
+    table = REPORT.table("lossless")
+    rows = [row | {"text": text} for row, text in zip(table.rows, texts, strict=False)]
+    assert bars(replace(table, rows=rows))["layout"]["xaxis"]["ticktext"] == [
+        "'0' + '\\n····'", "'0' + '\\n··'", "'return val…'\\n········'", "'return val…' + '\\n····'",
+    ]  # fmt: skip
 
 
 def test_nothing_drawn_says_so():
