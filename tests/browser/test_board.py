@@ -96,9 +96,8 @@ def written() -> str:
 
 
 def app() -> gr.Blocks:
-    lines = written().splitlines(keepends=True)
-
     def grow() -> Iterator[str]:
+        lines = written().splitlines(keepends=True)  # each time a board of its own
         yield from ("".join(lines[:n]) for n in range(1, len(lines) + 1))
 
     with gr.Blocks(title="The board") as page:
@@ -192,9 +191,13 @@ def test_files_are_what_python_wrote(board, tmp_path):
 
 
 def test_a_new_value_takes_the_place_of_all_and_an_empty_one_clears(board):
+    lanes = board.locator("#bo [data-table=lanes]")
+    lanes.evaluate("table => { table.dataset.old = 1; }")
     board.get_by_role("button", name="Show", exact=True).click()
+    expect(board.locator("#bo [data-table=lanes]:not([data-old])")).to_have_count(1)
+    expect(board.locator("#bo .status")).to_contain_text("Finished")  # by then nothing more of it comes
     expect(board.locator("#bo .js-plotly-plot")).to_have_count(4)
-    expect(board.locator("#bo [data-table=lanes]")).to_have_count(1)
+    expect(lanes).to_have_count(1)
     board.get_by_role("button", name="Clear", exact=True).click()
     expect(board.locator("#bo .nothing")).to_be_visible()
     expect(board.locator("#bo table, #bo .tok:visible, #bo .export-files button:visible")).to_have_count(0)
