@@ -47,18 +47,15 @@ def recommendation(best: Best, sweep: Table) -> str:
         other = top or _quickest(sweep, "predicted") or _row(sweep, 0)
         return f"Do not speculate here: the best draft, gamma {other['gamma']}, makes it {_speed(sweep, other, best)}."
     row = _row(sweep, gamma)
-    low, high = (row["low"], row["high"]) if row["measured"] is not None else (None, None)
-    if row["measured"] is None and gamma == best.gamma:
-        low, high = best.low, best.high
-    said = [f"{_speed(sweep, row, best)}{_ahead(row, best, sweep)}."]
+    low, high = _interval(row, best)
+    figure, beside = f"{_speed(sweep, row, best)}{_ahead(row, best, sweep)}.", _beside(row, best, sweep)
     if low is None or low > 1:
-        said[0] = f"Use gamma {gamma}: {said[0]}"
-    elif high < _HARDLY:
-        said[0] = f"Speculation hardly pays here: the best draft, gamma {gamma}, makes it {said[0]}"
-    else:
-        said[0] = f"Cannot tell whether speculation pays here: the best draft, gamma {gamma}, makes it {said[0]}"
-        said.append("Measure more prompts to know.")
-    return " ".join([*said[:1], *_beside(row, best, sweep), *said[1:]])
+        return " ".join([f"Use gamma {gamma}: {figure}", *beside])
+    drafted = f"the best draft, gamma {gamma}, makes it {figure}"
+    if high < _HARDLY:
+        return " ".join([f"Speculation hardly pays here: {drafted}", *beside])
+    doubt = f"Cannot tell whether speculation pays here: {drafted}"
+    return " ".join([doubt, *beside, "Measure more prompts to know."])
 
 
 def kinds_sentence(best: dict[PromptKind, Best], gamma: int) -> str | None:
@@ -95,12 +92,12 @@ def sweep_report(
     best = best_gamma(calibration, fit.model, possible)
     by_kind = best_by_kind(calibration, fit.model, gammas)
     kinds = [kinds_table(measured, calibration, fit, gammas)] if len(by_kind) > 1 else []
-    source = trace.provenance
+    source, gamma = trace.provenance, choose(sweep)
     lines = flags(
         source.target.name,
         source.draft.name if source.draft else None,
         trace.settings.method,
-        choose(sweep),
+        gamma,
         trace.settings.ngram_max,
         used_exit(trace),
         _embedded(source),
@@ -108,7 +105,7 @@ def sweep_report(
     tables = [sweep, *kinds, acceptance_by_prompt(calibration), fit.table, waterfall_table(calibration)]
     return Report(
         "Which gamma",
-        [sentence for sentence in (recommendation(best, sweep), kinds_sentence(by_kind, choose(sweep))) if sentence],
+        [sentence for sentence in (recommendation(best, sweep), kinds_sentence(by_kind, gamma)) if sentence],
         [*tables, policy_table(calibration, fit.model), lines],
         [source],
     )
@@ -189,13 +186,19 @@ def _beside(row: Row, best: Best, sweep: Table) -> list[str]:
     return said
 
 
+def _interval(row: Row, best: Best) -> tuple[float | None, float | None]:
+    """The ends of the 95% interval of what is told of a row: its measured speedup, or the best one's prediction."""
+    if row["measured"] is not None:
+        return row["low"], row["high"]
+    return (best.low, best.high) if row["gamma"] == best.gamma else (None, None)
+
+
 def _speed(sweep: Table, row: Row, best: Best) -> str:
     """1.52× (1.41× to 1.63×) as fast, measured; or the prediction, with its interval if it is the best one's."""
     if row["measured"] is not None:
         return f"{_measured(sweep, row)} as fast as plain decoding, measured"
-    interval = ""
-    if row["gamma"] == best.gamma and best.low is not None:
-        interval = f" ({best.low:.2f}× to {best.high:.2f}× over {count(best.prompts, 'prompt')})"
+    low, high = _interval(row, best)
+    interval = "" if low is None else f" ({low:.2f}× to {high:.2f}× over {count(best.prompts, 'prompt')})"
     return f"{row['predicted']:.2f}×{interval} as fast as plain decoding, predicted"
 
 

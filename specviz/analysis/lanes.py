@@ -67,13 +67,14 @@ COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """The decodes of one lane, what they say of acceptance, its speedup, and why it is below 1 if it is."""
+    """The decodes of one lane, what they say of acceptance, its speedup, why it is below 1, and its `same_text`."""
 
     name: str
     decodes: list[Decoded]
     acceptance: Table
     speed: Speed
     why: str
+    texts: Row
 
 
 def lane_report(
@@ -102,7 +103,7 @@ def lane_report(
 
 def _lanes(decodes: Sequence[Decoded]) -> list[_Lane]:
     return [
-        _Lane(name, group, acceptance_by_prompt(group), speed_of(group), slower_because(whole(group)))
+        _Lane(name, group, acceptance_by_prompt(group), speed_of(group), slower_because(whole(group)), same_text(group))
         for name, group in grouped(decodes, lambda decode: decode.lane).items()
     ]
 
@@ -133,7 +134,7 @@ def _row(lane: _Lane) -> Row:
         **{f"hazard_1{end}": first.get(f"hazard{end}") for end in ("", "_low", "_high")},
         "c": costs(rounds_of(measured), plain_rounds_of(measured), trace.settings.gamma).c,
         "memory": max(held, default=None),
-        **same_text(lane.decodes),
+        **lane.texts,
     }
 
 
@@ -203,7 +204,8 @@ def _sentences(lane: _Lane) -> list[str]:
     stands = [f"{lane.name}: {verdict(lane.speed, cause_of(lane.why))}"]
     if is_slower(lane.speed) and lane.why:
         stands.append(lane.why.partition(". ")[2])
-    return [" ".join(filter(None, [*stands, text_sentence(lane.decodes)])), *doubts(lane.name, lane.decodes)]
+    said = " ".join(filter(None, [*stands, text_sentence(lane.texts)]))
+    return [said, *doubts(lane.name, lane.decodes, lane.texts)]
 
 
 def _cost_tables(lane: _Lane) -> list[Table]:

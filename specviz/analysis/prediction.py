@@ -176,13 +176,13 @@ def _sweep(
 ) -> _Sweep:
     runs, limit = recorded(calibration), draft_limit([*calibration, *chain.from_iterable(measured.values())])
     rates, rate = hazards(calibration), alpha(calibration)
-    start = calibration[0].trace.settings.gamma if limit is None else min(calibration[0].trace.settings.gamma, limit)
+    start = _possible(calibration[0].trace.settings.gamma, limit)
     own: dict[int, Sequence[Decoded]] = {}
     for gamma in sorted(measured):  # a longer one than there can be was the limit, and stands for it if it must
-        own.setdefault(gamma if limit is None else min(gamma, limit), measured[gamma])
+        own.setdefault(_possible(gamma, limit), measured[gamma])
     speeds = {gamma: speed_of(decodes) for gamma, decodes in own.items()}
     rows: list[Row] = []
-    for gamma in sorted({0, *_possible(gammas, limit), *own}):
+    for gamma in sorted({0, *(_possible(gamma, limit) for gamma in gammas), *own}):
         seen, gain = predict_runs(runs, fit.model, gamma), speeds.get(gamma, Speed())
         tests = gain.value and gamma != start  # the start is what the prediction was made from
         rows.append({
@@ -202,7 +202,8 @@ def best_gamma(calibration: Sequence[Decoded], model: CostModel, gammas: Sequenc
     of the best over plain decoding and over each other gamma: they cover the luck of the texts, not the clock, whose
     costs are taken as they are, nor that the best is the luckiest of several. Raises SpecvizError as `recorded`.
     """
-    runs, choices = recorded(calibration), sorted({0, *_possible(gammas, draft_limit(calibration))})
+    runs, limit = recorded(calibration), draft_limit(calibration)
+    choices = sorted({0, *(_possible(gamma, limit) for gamma in gammas)})
     tokens = np.array([len(run.places) for run in runs])
     seconds = np.array([[replay(r, constant(g)).seconds(model.round_seconds) for g in choices] for r in runs])
     speedups = model.plain * tokens.sum() / seconds.sum(axis=0)
@@ -231,8 +232,8 @@ def _times(slow: np.ndarray, quick: np.ndarray, tokens: np.ndarray) -> np.ndarra
     return np.stack([slow, tokens, quick, tokens], axis=1)
 
 
-def _possible(gammas: Sequence[int], limit: int | None) -> set[int]:
-    return {gamma if limit is None else min(gamma, limit) for gamma in gammas}
+def _possible(gamma: int, limit: int | None) -> int:
+    return gamma if limit is None else min(gamma, limit)
 
 
 def _prediction(gamma: int, tokens: float, seconds: float, model: CostModel) -> Prediction:

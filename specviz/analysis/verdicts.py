@@ -75,8 +75,11 @@ def count_same(texts: Iterable[tuple[str, list[int], list[int]]]) -> Row:
     return {"texts": COMPARED, "same_texts": sum(same.values()), "texts_compared": len(same)}
 
 
-def doubts(lane: str, decodes: Sequence[Decoded]) -> list[str]:
-    """What a reader of this lane's figures must know: other lengths, other texts and why, repeats left out."""
+def doubts(lane: str, decodes: Sequence[Decoded], texts: Row) -> list[str]:
+    """What a reader of this lane's figures must know: other lengths, other texts and why, repeats left out.
+
+    texts: `same_text` of these decodes.
+    """
     found = []
     paired = [d for d in decodes if d.trace.baseline]
     odd = {d.prompt for d in paired if len(d.trace.output_ids) != len(d.trace.baseline.output_ids)}
@@ -84,7 +87,7 @@ def doubts(lane: str, decodes: Sequence[Decoded]) -> list[str]:
         of = count(len({d.prompt for d in paired}), "prompt")
         found.append(f"{lane}: in {len(odd)} of {of} its length differs from the plain lane's, so times are per token.")
     differing = {d.prompt: d.trace for d in reversed(paired) if difference(d.trace)}  # of repeats the first
-    if same_text(decodes)["texts"] not in (NOT_CLAIMED, OTHER_DRAWS):
+    if texts["texts"] not in (NOT_CLAIMED, OTHER_DRAWS):
         explained = [(prompt, agreement(trace)) for prompt, trace in reversed(differing.items())]
         found += [f"{lane}, {prompt}: {sentence}" for prompt, sentence in explained if sentence]
     if len(whole(decodes)) < len(paired):
@@ -146,9 +149,8 @@ def targets(lanes: Mapping[str, Sequence[Decoded]]) -> list[str]:
     return [f"The lanes have different targets ({listed}), and each speedup is over plain decoding with its own."]
 
 
-def text_sentence(decodes: Sequence[Decoded]) -> str:
-    """Whether this lane writes what plain decoding writes; empty where `doubts` tells of a difference."""
-    texts = same_text(decodes)
+def text_sentence(texts: Row) -> str:
+    """Whether a lane writes what plain decoding writes; empty where `doubts` tells of a difference. See `same_text`."""
     if texts["texts"] == NOT_CLAIMED:
         return "Its rule changes the output."
     if texts["texts"] == OTHER_DRAWS:
